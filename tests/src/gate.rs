@@ -2,7 +2,7 @@
 //!
 //! The gates are a test's faults (`world::faults`) and a link of the simulation (`sim::remote`).
 
-use segno::store::{Store, StoreError};
+use segno_store::{Store, StoreError};
 
 /// A gate that a read passes before it reaches the store.
 pub trait Gate {
@@ -19,7 +19,7 @@ pub trait Gate {
     fn seen(&self, _bytes: u64) {}
 }
 
-/// Implements all reading parts of [`segno::store::Store`], and the modules.
+/// Implements all reading parts of [`segno_store::Store`], and the modules.
 #[macro_export]
 macro_rules! gated_reads {
     ($store:ty) => {
@@ -27,15 +27,6 @@ macro_rules! gated_reads {
             use std::{collections::BTreeMap, sync::Arc};
 
             use async_trait::async_trait;
-            use segno::store::{
-                AdmittedFilter, DueWork, EventPosition, EventRow, ExaminedPage, ExecutionHistory,
-                GatherError, GatherSelection, GatherSink, InvocationFilter, InvocationRow,
-                LimitFilter, LimitRow, LogRow, ModuleRow, Modules, NewModule, ObjectFilter,
-                ObjectRow, Page, PartitionFilter, PromiseFilter, PromiseRow, PromiseSize, Read,
-                ReadyTask, Scan, ScanPage, ScheduleFilter, SchedulePage, SizeReport, StateCounts,
-                StateSize, StoreCounts, StoreError, WaitEdges, WorkQueue,
-                archive::{ArchiveError, ArchiveSink},
-            };
             use segno_core::{
                 graph::{NodeEvent, NodeRow},
                 id::{Digest, ObjectId, PromiseId, ScheduleId},
@@ -46,6 +37,15 @@ macro_rules! gated_reads {
                 snapshot::Snapshot,
                 time::Timestamp,
                 value::{Payload, Text},
+            };
+            use segno_store::{
+                AdmittedFilter, DueWork, EventPosition, EventRow, ExaminedPage, ExecutionHistory,
+                GatherError, GatherSelection, GatherSink, InvocationFilter, InvocationRow,
+                LimitFilter, LimitRow, LogRow, ModuleRow, Modules, NewModule, ObjectFilter,
+                ObjectRow, Page, PartitionFilter, PromiseFilter, PromiseRow, PromiseSize, Read,
+                ReadyTask, Scan, ScanPage, ScheduleFilter, SchedulePage, SizeReport, StateCounts,
+                StateSize, StoreCounts, StoreError, WaitEdges, WorkQueue,
+                archive::{ArchiveError, ArchiveSink},
             };
             use $crate::gate::Gate;
 

@@ -9,19 +9,6 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use segno::{
-    boot::{self, RunningHost},
-    guest::{Guests, NoGuests},
-    host::Host,
-    notifier::CommitNotifier,
-    runtime::Env,
-    store::{
-        Hints, NewModule, Store,
-        postgres::{PostgresConfig, PostgresStore},
-        sqlite::{SqliteConfig, SqliteStore},
-    },
-    worker::WorkerSettings,
-};
 use segno_core::{
     command::Command,
     config::Config,
@@ -31,6 +18,19 @@ use segno_core::{
     promise::Promise,
     time::Millis,
     value::Value,
+};
+use segno_engine::{
+    boot::{self, RunningHost},
+    host::Host,
+    notifier::CommitNotifier,
+    worker::WorkerSettings,
+};
+use segno_env::Env;
+use segno_guest::{Guests, NoGuests};
+use segno_store::{
+    Hints, NewModule, Store,
+    postgres::{PostgresConfig, PostgresStore},
+    sqlite::{SqliteConfig, SqliteStore},
 };
 use serde_json::json;
 use tests::{

@@ -3,15 +3,13 @@
 
 use std::{path::Path, sync::Arc};
 
-use segno::{
-    runtime::{Env, SystemRuntime},
-    store::{
-        Hints, MemoryStore, NewModule, Store,
-        postgres::{PostgresConfig, PostgresStore},
-        sqlite::{SqliteConfig, SqliteStore},
-    },
-};
 use segno_core::{command::Command, config::Config, effect::Effect, time::Timestamp};
+use segno_env::{Env, SystemRuntime};
+use segno_store::{
+    Hints, MemoryStore, NewModule, Store,
+    postgres::{PostgresConfig, PostgresStore},
+    sqlite::{SqliteConfig, SqliteStore},
+};
 use tests::{
     linear::{
         Asked, Course, HandClock, Lie, LyingStore, MODULE, Operation, Served, Verdict, check, run,
@@ -138,7 +136,7 @@ async fn a_store_that_lies_is_found_out() {
             let memory: Arc<dyn Store> =
                 MemoryStore::new(Config::default(), env, Arc::new(NoHints));
             deploy(&*memory).await;
-            let now = segno::runtime::Clock::now(&*clock);
+            let now = segno_env::Clock::now(&*clock);
             let liar: Arc<dyn Served> = Arc::new(LyingStore::new(Arc::new(memory), lie, now));
             let groups = run(&[liar], &clock, &course(seed)).await;
             let lied = |verdict: &Verdict| matches!(verdict, Verdict::Violated(_));

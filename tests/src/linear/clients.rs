@@ -7,10 +7,6 @@ use std::sync::{
 
 use async_trait::async_trait;
 use futures::future::join_all;
-use segno::{
-    runtime::Clock,
-    store::{PromiseRow, Store, StoreError},
-};
 use segno_core::{
     command::{ClaimRequest, Command, FenceAction, FenceOperation, HeartbeatItem},
     id::{Claim, CommandIndex, Digest, Holder, HostName, PromiseId, Version},
@@ -20,6 +16,8 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Tags, Text, Value},
 };
+use segno_env::Clock;
+use segno_store::{PromiseRow, Store, StoreError};
 
 use super::history::{Asked, History, Operation};
 use crate::sim::Dice;

@@ -6,8 +6,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use segno::runtime::Clock;
 use segno_core::time::Timestamp;
+use segno_env::Clock;
 
 use super::fault::Fault;
 use crate::world::{BEGINNING, SimClock};

@@ -6,23 +6,23 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use segno::{
-    boot,
-    delivery::{Channel, DeliveryResult},
-    guest::{Guests, Outbound},
-    host::Host,
-    notifier::CommitNotifier,
-    recovery::retention::Retention,
-    runtime::{Clock, Env, Runtime},
-    services::{Connector, Services},
-    worker::WorkerSettings,
-};
 use segno_core::{
     config::Config,
     id::HostName,
     promise::{Delivery, OutboxMessageKind},
     time::{Millis, Timestamp},
 };
+use segno_engine::{
+    boot,
+    delivery::{Channel, DeliveryResult},
+    host::Host,
+    notifier::CommitNotifier,
+    recovery::retention::Retention,
+    worker::WorkerSettings,
+};
+use segno_env::{Clock, Env, Runtime};
+use segno_guest::{Guests, Outbound};
+use segno_services::{Connector, Services};
 use tokio::sync::mpsc;
 
 use super::{

@@ -7,11 +7,9 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use segno::{
-    runtime::Runtime,
-    store::{Store, StoreError},
-};
 use segno_core::{command::Command, reply::Reply, time::Millis};
+use segno_env::Runtime;
+use segno_store::{Store, StoreError};
 use tokio::sync::mpsc;
 
 use super::{

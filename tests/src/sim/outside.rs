@@ -8,7 +8,6 @@ use std::{
     },
 };
 
-use segno::{guest::Payload, runtime::Runtime, values};
 use segno_core::{
     address,
     command::{ClaimRequest, Command, HeartbeatItem},
@@ -19,6 +18,9 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Tags, Text, Value},
 };
+use segno_engine::values;
+use segno_env::Runtime;
+use segno_guest::Payload;
 use tokio::sync::mpsc;
 
 use super::{
@@ -141,12 +143,12 @@ impl Outside {
                 }
                 // If the command is lost, the message is delivered again.
                 let ack = Command::OutboxAck { key: OutboxKey::Unblock(id, address) };
-                let _ = segno::store::Store::execute(&self.clients, vec![ack]).await;
+                let _ = segno_store::Store::execute(&self.clients, vec![ack]).await;
             }
             Delivery::Event { source, index, .. } => {
                 self.heard().events.insert((source.clone(), index.0));
                 let ack = Command::OutboxAck { key: OutboxKey::Event(source, index) };
-                let _ = segno::store::Store::execute(&self.clients, vec![ack]).await;
+                let _ = segno_store::Store::execute(&self.clients, vec![ack]).await;
             }
         }
     }
@@ -172,7 +174,7 @@ impl Outside {
             let items = vec![HeartbeatItem { claim: claim.clone(), progress: Some((steps, None)) }];
             let beat = Command::TaskHeartbeat { holder: holder.clone(), items };
             // A careless worker ignores the answer.
-            let _ = segno::store::Store::execute(&link, vec![beat]).await;
+            let _ = segno_store::Store::execute(&link, vec![beat]).await;
         }
         let value = Value::of(effects::receipt(task.as_str(), run).into_bytes());
         let (records, logs) = (Vec::new(), Vec::new());

@@ -3,11 +3,9 @@
 use std::sync::{Arc, PoisonError, atomic::Ordering};
 
 use async_trait::async_trait;
-use segno::{
-    resonate::address::Destination,
-    store::{CallTree, Modules, Read, Scan, Store, StoreError, WorkQueue},
-};
 use segno_core::{command::Command, promise::Delivery, reply::Reply};
+use segno_resonate::address::Destination;
+use segno_store::{CallTree, Modules, Read, Scan, Store, StoreError, WorkQueue};
 
 use super::{
     fault::MessageFault,

@@ -5,12 +5,6 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use segno::{
-    recovery::retention::{Retention, RetentionPeriod},
-    runtime::{Clock, Runtime},
-    store::{NewModule, Store},
-    worker::{WarmBudget, WorkerSettings},
-};
 use segno_core::{
     command::Command,
     config::Config,
@@ -19,6 +13,12 @@ use segno_core::{
     snapshot::Snapshot,
     time::{Millis, Timestamp},
 };
+use segno_engine::{
+    recovery::retention::{Retention, RetentionPeriod},
+    worker::{WarmBudget, WorkerSettings},
+};
+use segno_env::{Clock, Runtime};
+use segno_store::{NewModule, Store};
 use tokio::sync::mpsc;
 
 use super::{

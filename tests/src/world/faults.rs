@@ -6,11 +6,9 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use segno::{
-    runtime::Runtime as _,
-    store::{CallTree, Modules, Read, Scan, Store, StoreError, WorkQueue},
-};
 use segno_core::{command::Command, invariants, reply::Reply, time::Millis};
+use segno_env::Runtime as _;
+use segno_store::{CallTree, Modules, Read, Scan, Store, StoreError, WorkQueue};
 use tokio::sync::Notify;
 
 use super::SimRuntime;

@@ -10,17 +10,6 @@ mod story;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use segno::{
-    boot::{self, RunningHost},
-    guest::{Guests, Outbound, Payload},
-    host::Host,
-    notifier::CommitNotifier,
-    runtime::{Clock, Env},
-    services::{Connector, Services},
-    store::{Hints, MemoryStore, NewModule, Store, StoreError},
-    values,
-    worker::WorkerSettings,
-};
 use segno_core::{
     address,
     command::Command,
@@ -35,6 +24,17 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Tags, Value},
 };
+use segno_engine::{
+    boot::{self, RunningHost},
+    host::Host,
+    notifier::CommitNotifier,
+    values,
+    worker::WorkerSettings,
+};
+use segno_env::{Clock, Env};
+use segno_guest::{Guests, Outbound, Payload};
+use segno_services::{Connector, Services};
+use segno_store::{Hints, MemoryStore, NewModule, Store, StoreError};
 use serde_json::Value as Json;
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
@@ -420,7 +420,7 @@ impl World {
             let crashed = tokio::select! {
                 biased;
                 () = faults.crash.notified() => true,
-                () = segno::runtime::Runtime::sleep(&runtime, Millis(20)) => false,
+                () = segno_env::Runtime::sleep(&runtime, Millis(20)) => false,
             };
             if crashed {
                 self.boot().await;
@@ -443,7 +443,7 @@ impl World {
             let crashed = tokio::select! {
                 biased;
                 () = faults.crash.notified() => true,
-                () = segno::runtime::Runtime::sleep(&runtime, Millis(20)) => false,
+                () = segno_env::Runtime::sleep(&runtime, Millis(20)) => false,
             };
             if crashed {
                 self.crash();

@@ -10,8 +10,8 @@ use std::{
 };
 
 use futures::FutureExt as _;
-use segno::runtime::{BoxFuture, Clock, Runtime};
 use segno_core::time::{Millis, Timestamp};
+use segno_env::{BoxFuture, Clock, Runtime};
 use tokio::{task::AbortHandle, time::Instant};
 
 /// Start time of every world: January 1, 2030.

@@ -23,5 +23,5 @@ mod tests;
 pub use doctor::{Repair, describe, repair};
 pub use driver::{Duty, NextTurn, Recovery, duties};
 pub use isolate::each;
-pub use policy::{DamageClass, ORPHANS, RecoveryAction, RecoveryPolicy, class, policy};
+pub use policy::{DamageClass, DutyRow, ORPHANS, RecoveryAction, RecoveryPolicy, class, policy};
 pub use reconcile::{RepairStep, repair_all};

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use segno::runtime::Runtime;
 use segno_core::time::Millis;
+use segno_env::Runtime;
 use serde_json::Value as Json;
 
 use super::{super::fault::MessageFault, caller::Caller};

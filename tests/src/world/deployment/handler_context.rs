@@ -6,8 +6,8 @@ use std::{
 };
 
 use bytes::Bytes;
-use segno::runtime::Runtime as _;
 use segno_core::time::Millis;
+use segno_env::Runtime as _;
 use segno_restate::{
     deployment::StateRead,
     immutable::{CANCEL_SIGNAL, Call, ErrorMessage, NotificationId, NotificationResult},

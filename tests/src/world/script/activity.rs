@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use segno::{
-    guest::{ActivityContext, ActivityHost, Failure, GuestError, Outcome, Payload},
-    runtime::Runtime,
-};
 use segno_core::time::Millis;
+use segno_env::Runtime;
+use segno_guest::{ActivityContext, ActivityHost, Failure, GuestError, Outcome, Payload};
 
 use crate::world::SimRuntime;
 
