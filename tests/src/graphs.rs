@@ -5,7 +5,6 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use segno::guest::RetryOptions;
 use segno_core::{
     address::GRAPH_RUN,
     command::Command,
@@ -14,6 +13,7 @@ use segno_core::{
     time::Timestamp,
     value::{Tags, Value},
 };
+use segno_guest::RetryOptions;
 use serde_json::{Value as Json, json};
 
 use crate::world::script::Script;

@@ -6,11 +6,9 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use segno::{
-    build::{crate_build, toolchain},
-    guest::{Compiler, Limits, PolicySource, Wasm, WasmConfig},
-};
+use segno_build::{crate_build, toolchain};
 use segno_core::id::Digest;
+use segno_guest::{Compiler, Limits, PolicySource, Wasm, WasmConfig};
 
 /// Component of a guest of this repository, by the name of its package: an example, or a crate
 /// under `tests/guests`. All guests are built once per run, and always together, because for

@@ -2,14 +2,12 @@
 
 use std::path::Path;
 
-use segno::{
-    client::Client,
-    demo::{
-        payments::PaymentsOptions,
-        server::{DemoServer, ServerOptions},
-    },
-    runtime::Env,
+use segno_client::Client;
+use segno_demo::{
+    payments::PaymentsOptions,
+    server::{DemoServer, ServerOptions},
 };
+use segno_env::Env;
 use tempfile::TempDir;
 
 use crate::payments::PaymentService;

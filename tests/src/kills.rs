@@ -5,8 +5,9 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use segno::{demo::server::DemoServer, runtime::Env};
 use segno_core::time::Millis;
+use segno_demo::server::DemoServer;
+use segno_env::Env;
 
 /// Number of kills so far. Work waits for kills, so that it is also disturbed on a fast machine.
 /// The number of kills is bounded, so that the work also ends on a slow one.

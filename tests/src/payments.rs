@@ -2,10 +2,8 @@
 
 use std::{path::Path, sync::Arc};
 
-use segno::{
-    demo::payments::{PaymentServer, PaymentsOptions, ledger::LedgerEntry},
-    runtime::Env,
-};
+use segno_demo::payments::{PaymentServer, PaymentsOptions, ledger::LedgerEntry};
+use segno_env::Env;
 use tokio::net::TcpListener;
 
 /// A payment service that runs as long as the test's runtime.

@@ -1,11 +1,11 @@
 //! Orders with every expected outcome.
 
-use segno::demo::{
+use segno_core::time::Millis;
+use segno_demo::{
     clients::PlannedOrder,
     order::{DemoOrder, ExpectedOutcome},
     rng::DemoRng,
 };
-use segno_core::time::Millis;
 
 /// Time that a forgotten order waits for its approval.
 pub const APPROVAL_TIMEOUT: Millis = Millis(3_000);

@@ -2,15 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use segno::{
-    guest::{Guests, Outcome},
-    store::Store,
-    values,
-};
 use segno_core::{
     id::PromiseId,
     invocation::{Outcome as Stored, Record, RecordBody, encode_records},
 };
+use segno_engine::values;
+use segno_guest::{Guests, Outcome};
+use segno_store::Store;
 
 use crate::{
     rerun::{NewEngine, NotResumed, rerun, rerun_in_new_engine},

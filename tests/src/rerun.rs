@@ -4,11 +4,13 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use segno::{
-    guest::{
-        Completion, Event, GuestError, Guests, Memory, MemoryChange, Outcome, Signal, StopReason,
-        Workflow,
-    },
+use segno_core::{
+    id::PromiseId,
+    invocation::{Outcome as StoredOutcome, Outline, Record, RecordBody},
+    promise::Promise,
+    transition::turn_in,
+};
+use segno_engine::{
     target,
     values::journals,
     worker::{
@@ -17,11 +19,9 @@ use segno::{
         replay::{JournalReadError, JournalSource, ReplayFailure, Replayer, StartParameters},
     },
 };
-use segno_core::{
-    id::PromiseId,
-    invocation::{Outcome as StoredOutcome, Outline, Record, RecordBody},
-    promise::Promise,
-    transition::turn_in,
+use segno_guest::{
+    Completion, Event, GuestError, Guests, Memory, MemoryChange, Outcome, Signal, StopReason,
+    Workflow,
 };
 
 /// Looks up the values of a journal that are stored in promises.

@@ -1,6 +1,7 @@
 //! The seed of a suite's random numbers. It is printed, so that a run can be repeated.
 
-use segno::{demo::rng::DemoRng, runtime::Env};
+use segno_demo::rng::DemoRng;
+use segno_env::Env;
 
 /// Random numbers of this run. The seed is printed, and `SEGNO_SEED` sets it.
 ///

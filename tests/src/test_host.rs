@@ -2,15 +2,13 @@
 
 use std::path::Path;
 
-use segno::{
-    api::model::{Invocation, StartInvocation, Started},
-    client::{Client, ClientError},
-    demo::{
-        payments::PaymentsOptions,
-        server::{DemoServer, ServerError, ServerOptions},
-    },
-    runtime::Env,
+use segno_api::model::{Invocation, StartInvocation, Started};
+use segno_client::{Client, ClientError};
+use segno_demo::{
+    payments::PaymentsOptions,
+    server::{DemoServer, ServerError, ServerOptions},
 };
+use segno_env::Env;
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -3,11 +3,9 @@
 
 use std::net::TcpListener;
 
-use segno::{
-    api::model::{Invocation, InvocationState},
-    demo::payments::PaymentsOptions,
-};
+use segno_api::model::{Invocation, InvocationState};
 use segno_core::time::Millis;
+use segno_demo::payments::PaymentsOptions;
 use serde_json::{Value, json};
 use tests::{guests, test_host::TestHost};
 

@@ -3,12 +3,10 @@
 
 use std::{net::TcpListener, path::PathBuf, process::Command};
 
-use segno::{
-    api::model::StartInvocation,
-    client::ClientError,
-    demo::server::{DemoServer, ServerOptions},
-    runtime::Env,
-};
+use segno_api::model::StartInvocation;
+use segno_client::ClientError;
+use segno_demo::server::{DemoServer, ServerOptions};
+use segno_env::Env;
 use serde_json::json;
 use sqlx::{Connection, SqliteConnection};
 use tests::{

@@ -3,10 +3,8 @@
 
 use std::process::Command;
 
-use segno::{
-    api::model::{ImportStatus, Problem},
-    client::ClientError,
-};
+use segno_api::model::{ImportStatus, Problem};
+use segno_client::ClientError;
 use serde_json::{Value, json};
 use tests::{guests, test_host::TestHost};
 
@@ -38,7 +36,7 @@ async fn busy_host() -> TestHost {
 }
 
 async fn waits(host: &TestHost) {
-    let waits = |seen: &segno::api::model::Invocation| {
+    let waits = |seen: &segno_api::model::Invocation| {
         seen.waits.iter().any(|wait| wait.id == "bystander/p/go")
     };
     host.until("bystander", "waiting for its promise", waits).await;
@@ -154,7 +152,7 @@ async fn files_and_sockets_can_be_imported_and_are_refused_when_called() {
         ("socket", "ambient/dial", ["ctx.http", "http.allow"]),
     ] {
         host.start_as(id, target, json!("/etc/passwd")).await.expect("it starts");
-        let named = |seen: &segno::api::model::Invocation| {
+        let named = |seen: &segno_api::model::Invocation| {
             let message = seen.note.as_ref().map(|note| note.message.as_str());
             let message = message.or(seen.failure.as_ref().map(|failure| failure.message.as_str()));
             message.is_some_and(|message| words.iter().all(|word| message.contains(word)))

@@ -4,11 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use axum::{Router, http::HeaderMap, routing::post};
-use segno::{
-    api::model::{Invocation, InvocationState},
-    demo::payments::PaymentsOptions,
-    runtime::Env,
-};
+use segno_api::model::{Invocation, InvocationState};
+use segno_demo::payments::PaymentsOptions;
+use segno_env::Env;
 use serde_json::{Value, json};
 use tests::{guests, test_host::TestHost};
 

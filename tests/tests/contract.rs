@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use segno::api::model::{
+use segno_api::model::{
     Invocation, InvocationState, ReplayVerdict, SendQuery, SendUpdate, StartInvocation, UpdateState,
 };
 use serde_json::{Value as Json, json};

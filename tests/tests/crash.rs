@@ -3,12 +3,12 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use segno::guest::{Guests, Wasm};
 use segno_core::{
     id::Digest,
     invocation::{CommandKind, RecordBody, Seed},
     promise::Verdict,
 };
+use segno_guest::{Guests, Wasm};
 use segno_sim::{CommitFault, PlannedFaults};
 use serde_json::{Value as Json, json};
 use tests::{

@@ -10,11 +10,9 @@ use std::{
     time::Duration,
 };
 
-use segno::{
-    client::{Client, ClientError},
-    runtime::{Runtime as _, SystemRuntime},
-};
+use segno_client::{Client, ClientError};
 use segno_core::time::Millis;
+use segno_env::{Runtime as _, SystemRuntime};
 use serde_json::{Value as Json, json};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");

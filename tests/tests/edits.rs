@@ -3,19 +3,17 @@
 
 use std::{path::Path, sync::Arc};
 
-use segno::{
-    guest::{Guests as _, Wasm},
-    runtime::Clock as _,
-    store::{InvocationFilter, InvocationRow, NewModule, Store},
-    worker::replay::{CandidateVerdict, check},
-};
 use segno_core::{
     command::Command,
     id::{Digest, PromiseId},
     promise::{TaskStatus, Verdict as Outcome},
     reply::Reply,
 };
+use segno_engine::worker::replay::{CandidateVerdict, check};
+use segno_env::Clock as _;
+use segno_guest::{Guests as _, Wasm};
 use segno_sim::{CommitFault, PlannedFaults};
+use segno_store::{InvocationFilter, InvocationRow, NewModule, Store};
 use serde_json::{Value as Json, json};
 use tests::{
     guests::{self, engine},
@@ -122,7 +120,7 @@ impl Code {
     /// Replays an order that was moved and has ended, on the code on which it ended.
     async fn is_repeated(&self, world: &World) {
         let host = world.host();
-        let replay = segno::worker::replay(&host, &PromiseId::from("it"), None).await;
+        let replay = segno_engine::worker::replay(&host, &PromiseId::from("it"), None).await;
         let report = replay.expect("it can be replayed");
         assert_eq!(report.module, self.candidate());
         assert!(report.is_identical(), "{report:?}");

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use segno::guest::{Failure, HttpRequest, HttpResponse};
+use segno_guest::{Failure, HttpRequest, HttpResponse};
 use segno_restate::{ProtocolVersion, failure as code};
 use serde_json::{Value as Json, json};
 use tests::{

@@ -8,15 +8,13 @@ use std::{
     process::Command,
 };
 
-use segno::{
-    api::model::InvocationState,
-    demo::{
-        payments::PaymentsOptions,
-        process::{Process, free_port},
-    },
-    runtime::Env,
-};
+use segno_api::model::InvocationState;
 use segno_core::time::Millis;
+use segno_demo::{
+    payments::PaymentsOptions,
+    process::{Process, free_port},
+};
+use segno_env::Env;
 use segno_restate::id::{AwakeableId, AwakeableKind, InvocationId};
 use serde_json::{Value as Json, json};
 use tests::{guests, payments::PaymentService, test_host::TestHost};

@@ -10,10 +10,11 @@ use std::{
 };
 
 use axum::{Json, Router, extract::State, http::StatusCode, routing::post};
-use segno::{
-    api::model::EventQuery, demo::payments::PaymentsOptions, events::CloudEvent, runtime::Env,
-};
+use segno_api::model::EventQuery;
 use segno_core::time::Millis;
+use segno_demo::payments::PaymentsOptions;
+use segno_engine::events::CloudEvent;
+use segno_env::Env;
 use serde_json::json;
 use tests::{guests, test_host::TestHost};
 use tokio::net::TcpListener;

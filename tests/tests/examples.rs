@@ -5,20 +5,18 @@ use std::{
     process::{Command, Stdio},
 };
 
-use segno::{
-    api::model::{
-        FailureView, GraphQuery, Invocation, InvocationState, ReplayVerdict, SagaState, SendSignal,
-        StartInvocation, WaitKind,
-    },
-    demo::{
-        order::{DemoOrder, ExpectedOutcome},
-        payments::{
-            PaymentsOptions,
-            ledger::{PaymentKind, accepted},
-        },
-    },
+use segno_api::model::{
+    FailureView, GraphQuery, Invocation, InvocationState, ReplayVerdict, SagaState, SendSignal,
+    StartInvocation, WaitKind,
 };
 use segno_core::time::Millis;
+use segno_demo::{
+    order::{DemoOrder, ExpectedOutcome},
+    payments::{
+        PaymentsOptions,
+        ledger::{PaymentKind, accepted},
+    },
+};
 use serde_json::json;
 use tests::{guests, test_host::TestHost};
 
@@ -53,7 +51,7 @@ async fn an_approved_order_is_shipped_and_a_rejected_one_refunded() {
     for order in [&approved, &rejected] {
         let promise = order.approval();
         let asks =
-            |seen: &segno::api::model::Invocation| seen.waits.iter().any(|wait| wait.id == promise);
+            |seen: &segno_api::model::Invocation| seen.waits.iter().any(|wait| wait.id == promise);
         host.until(&order.id, "waiting for its approval", asks).await;
     }
     let client = host.client();
@@ -186,7 +184,7 @@ async fn a_reminder_waits_on_a_timer_that_ends_a_day_later() {
     let host = host("reminder").await;
     let input = json!({ "who": "ada", "what": "practise", "days": 2 });
     host.start_as("later", "reminder/remind", input).await.expect("it starts");
-    let asleep = |seen: &segno::api::model::Invocation| seen.state == InvocationState::Suspended;
+    let asleep = |seen: &segno_api::model::Invocation| seen.state == InvocationState::Suspended;
     let seen = host.until("later", "asleep", asleep).await;
     let [wait] = seen.waits.as_slice() else { panic!("it waits for one thing: {seen:#?}") };
     assert_eq!(wait.kind, WaitKind::Timer);
@@ -213,7 +211,7 @@ async fn an_approver_is_reminded_comments_and_decides() {
         ..SendSignal::default()
     };
     host.client().signal("doc", &comment("too fast")).await.expect("it takes signals");
-    let reminded = |seen: &segno::api::model::Invocation| !seen.children.is_empty();
+    let reminded = |seen: &segno_api::model::Invocation| !seen.children.is_empty();
     host.until("doc", "reminded", reminded).await;
     // A signal that the workflow could not read is refused to its sender, and changes nothing.
     let numbered = SendSignal { payload: json!(5), ..comment("") };
@@ -258,7 +256,7 @@ async fn a_subscription_is_charged_until_it_is_cancelled_or_unpaid() {
     host.start_as("unpaid", target, plan(200_000)).await.expect("it starts");
 
     let charged =
-        |seen: &segno::api::model::Invocation| seen.waits.iter().any(|wait| wait.id == "paid/2");
+        |seen: &segno_api::model::Invocation| seen.waits.iter().any(|wait| wait.id == "paid/2");
     host.until("paid", "waiting for the next period", charged).await;
     let cancel = SendSignal { name: "cancel".into(), ..SendSignal::default() };
     host.client().signal("paid", &cancel).await.expect("it takes signals");

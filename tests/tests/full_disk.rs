@@ -3,13 +3,11 @@
 
 use std::time::Duration;
 
-use segno::{
-    api::model::{InvocationState, StartInvocation},
-    client::{Client, ClientError},
-    demo::server::{DemoServer, ServerOptions},
-    runtime::Env,
-};
+use segno_api::model::{InvocationState, StartInvocation};
+use segno_client::{Client, ClientError};
 use segno_core::time::Millis;
+use segno_demo::server::{DemoServer, ServerOptions};
+use segno_env::Env;
 use serde_json::{Value, json};
 use tests::{chaos::preload::Preload, test_host};
 use throwaway_postgres::Cluster;

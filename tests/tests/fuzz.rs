@@ -6,7 +6,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use segno::demo::rng::DemoRng;
+use segno_demo::rng::DemoRng;
 use tests::{
     fuzz::{TARGETS, Target, mutate::mutated},
     seed,

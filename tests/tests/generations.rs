@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use segno::api::model::{
+use segno_api::model::{
     InvocationState, ReplayVerdict, SendSignal, StartFirst, StartInvocation, Unread,
 };
 use serde_json::{Value as Json, json};

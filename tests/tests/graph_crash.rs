@@ -9,18 +9,6 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use segno::{
-    guest::{Guests, NoGuests},
-    host::Host,
-    notifier::CommitNotifier,
-    runtime::Env,
-    store::{
-        NewModule, Store,
-        postgres::{PostgresConfig, PostgresStore},
-        sqlite::{SqliteConfig, SqliteStore},
-    },
-    worker::WorkerSettings,
-};
 use segno_core::{
     command::Command,
     config::Config,
@@ -30,7 +18,17 @@ use segno_core::{
     time::Millis,
     value::Value,
 };
+use segno_engine::host::Host;
+use segno_engine::notifier::CommitNotifier;
+use segno_engine::worker::WorkerSettings;
+use segno_env::Env;
+use segno_guest::{Guests, NoGuests};
 use segno_sim::{CommitFault, HintSwitch, HostLife, MortalStore, PlannedFaults, SimRuntime};
+use segno_store::{
+    NewModule, Store,
+    postgres::{PostgresConfig, PostgresStore},
+    sqlite::{SqliteConfig, SqliteStore},
+};
 use serde_json::json;
 use tests::{
     graphs::{functions, run, twenty},

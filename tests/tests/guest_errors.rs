@@ -3,10 +3,8 @@
 
 use std::process::Command;
 
-use segno::{
-    api::model::{Invocation, InvocationState},
-    demo::payments::PaymentsOptions,
-};
+use segno_api::model::{Invocation, InvocationState};
+use segno_demo::payments::PaymentsOptions;
 use serde_json::json;
 use tests::{guests, test_host::TestHost};
 

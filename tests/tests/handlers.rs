@@ -5,16 +5,14 @@
 
 use std::collections::BTreeSet;
 
-use segno::{
-    api::model::{
-        InvocationState, SendQuery, SendUpdate, StartFirst, StartInvocation, UpdateAnswer,
-        UpdateState, UpdateWait,
-    },
-    client::{Client, ClientError},
-    demo::{payments::PaymentsOptions, server::DemoServer},
-    runtime::Env,
+use segno_api::model::{
+    InvocationState, SendQuery, SendUpdate, StartFirst, StartInvocation, UpdateAnswer, UpdateState,
+    UpdateWait,
 };
+use segno_client::{Client, ClientError};
 use segno_core::time::Millis;
+use segno_demo::{payments::PaymentsOptions, server::DemoServer};
+use segno_env::Env;
 use serde_json::{Value as Json, json};
 use tests::{guests, host_group::HostGroup, kills::Kills, seed, test_host::TestHost};
 use throwaway_postgres::Cluster;

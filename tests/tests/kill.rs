@@ -3,14 +3,14 @@
 //!
 //! `SEGNO_KILLS` sets the number of kills (20), `SEGNO_SEED` repeats a run's draws.
 
-use segno::demo::{
+use segno_core::time::Millis;
+use segno_demo::{
     client::DemoClient,
     clients::{self, OrderTally},
     payments::PaymentsOptions,
     rng::DemoRng,
     verdict::DemoVerdict,
 };
-use segno_core::time::Millis;
 use tests::{guests, planned_orders::planned_orders, seed, test_host::TestHost};
 use tokio::sync::watch;
 

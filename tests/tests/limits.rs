@@ -5,16 +5,13 @@
 
 use std::{collections::BTreeMap, path::PathBuf, process::Command};
 
-use segno::{
-    api::model::{
-        Invocation, InvocationQuery, InvocationState, InvocationSummary, ReplayVerdict,
-        StartInvocation,
-    },
-    client::Client,
-    demo::{payments::PaymentsOptions, server::DemoServer},
-    runtime::Env,
+use segno_api::model::{
+    Invocation, InvocationQuery, InvocationState, InvocationSummary, ReplayVerdict, StartInvocation,
 };
+use segno_client::Client;
 use segno_core::time::Millis;
+use segno_demo::{payments::PaymentsOptions, server::DemoServer};
+use segno_env::Env;
 use serde_json::{Value as Json, json};
 use sqlx::{Connection as _, PgConnection, SqliteConnection};
 use tests::{guests, host_group::HostGroup, kills::Kills, seed, test_host::TestHost};

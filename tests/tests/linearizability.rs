@@ -3,16 +3,14 @@
 
 use std::{path::Path, sync::Arc};
 
-use segno::{
-    runtime::{Env, HandClock, SystemRuntime},
-    store::{
-        MemoryStore, NewModule, Store,
-        postgres::{PostgresConfig, PostgresStore},
-        sqlite::{SqliteConfig, SqliteStore},
-    },
-};
 use segno_core::{command::Command, config::Config, time::Timestamp};
+use segno_env::{Env, HandClock, SystemRuntime};
 use segno_sim::HintSwitch;
+use segno_store::{
+    MemoryStore, NewModule, Store,
+    postgres::{PostgresConfig, PostgresStore},
+    sqlite::{SqliteConfig, SqliteStore},
+};
 use tests::{
     linear::{Asked, Course, Lie, LyingStore, MODULE, Operation, Served, Verdict, check, run},
     seed::number,
@@ -131,7 +129,7 @@ async fn a_store_that_lies_is_found_out() {
             let memory: Arc<dyn Store> =
                 MemoryStore::new(Config::default(), env, Arc::new(HintSwitch::default()));
             deploy(&*memory).await;
-            let now = segno::runtime::Clock::now(&*clock);
+            let now = segno_env::Clock::now(&*clock);
             let liar: Arc<dyn Served> = Arc::new(LyingStore::new(Arc::new(memory), lie, now));
             let groups = run(&[liar], &clock, &course(seed)).await;
             let lied = |verdict: &Verdict| matches!(verdict, Verdict::Violated(_));

@@ -1,12 +1,10 @@
 //! Fixed code reaches halted executions. Ended executions are started again, and removed.
 
-use segno::{
-    api::model::{
-        DryEnd, ForkInvocation, ForkedFrom, GivenResult, InvocationQuery, InvocationState,
-        ReplayVerdict, RestartInvocation,
-    },
-    client::ClientError,
+use segno_api::model::{
+    DryEnd, ForkInvocation, ForkedFrom, GivenResult, InvocationQuery, InvocationState,
+    ReplayVerdict, RestartInvocation,
 };
+use segno_client::ClientError;
 use serde_json::json;
 use tests::{guests, test_host::TestHost};
 

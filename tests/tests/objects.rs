@@ -9,13 +9,11 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
-use segno::{
-    api::model::{InvocationState, StartInvocation, WaitKind},
-    client::Client,
-    demo::{payments::PaymentsOptions, rng::DemoRng, server::DemoServer},
-    runtime::Env,
-};
+use segno_api::model::{InvocationState, StartInvocation, WaitKind};
+use segno_client::Client;
 use segno_core::time::Millis;
+use segno_demo::{payments::PaymentsOptions, rng::DemoRng, server::DemoServer};
+use segno_env::Env;
 use serde_json::{Value as Json, json};
 use tests::{
     guests,
@@ -286,7 +284,7 @@ async fn wrong_use_is_refused_by_name_and_changes_nothing() {
         ("stateless", "stateless", "`state.names` is for functions of objects"),
     ] {
         host.start_as(id, &format!("shelf/{function}"), Json::Null).await.expect("it starts");
-        let failed = |seen: &segno::api::model::Invocation| seen.note.is_some();
+        let failed = |seen: &segno_api::model::Invocation| seen.note.is_some();
         let seen = host.until(id, "told why it failed", failed).await;
         let note = seen.note.expect("it was looked for");
         assert!(note.message.contains(said), "{id}: {}", note.message);

@@ -5,18 +5,16 @@
 
 use std::collections::BTreeMap;
 
-use segno::{
-    demo::{
-        client::DemoClient,
-        clients::{self, OrderTally, PlannedOrder},
-        order::{DemoOrder, ExpectedOutcome},
-        payments::PaymentsOptions,
-        rng::DemoRng,
-        verdict::DemoVerdict,
-    },
-    runtime::Env,
-};
 use segno_core::time::Millis;
+use segno_demo::{
+    client::DemoClient,
+    clients::{self, OrderTally, PlannedOrder},
+    order::{DemoOrder, ExpectedOutcome},
+    payments::PaymentsOptions,
+    rng::DemoRng,
+    verdict::DemoVerdict,
+};
+use segno_env::Env;
 use sqlx::{Connection as _, PgConnection};
 use tests::{
     guests,
@@ -197,7 +195,7 @@ async fn inject(
         };
         *injected.faults.entry(fault).or_default() += 1;
         let host = &mut group.hosts[victim];
-        let fine = |what: &str, done: Result<(), segno::demo::server::ServerError>| {
+        let fine = |what: &str, done: Result<(), segno_demo::server::ServerError>| {
             done.unwrap_or_else(|error| panic!("{what} {number}: {error}"));
         };
         match fault {
@@ -254,7 +252,7 @@ async fn until_released(env: &Env, url: &str, node: &str) -> Option<Millis> {
 }
 
 /// Name that a host chose for itself.
-fn node_of(options: &segno::demo::server::ServerOptions) -> String {
+fn node_of(options: &segno_demo::server::ServerOptions) -> String {
     let own = std::fs::read_to_string(options.data.join("node")).expect("a host has a name");
     let machine =
         std::fs::read_to_string("/proc/sys/kernel/hostname").expect("a machine has a name");

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use segno::build::template;
+use segno_build::template;
 use tests::{
     documents::{Block, blocks},
     shell::{Said, Shell},

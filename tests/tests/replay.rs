@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use segno::{guest::Guests, worker};
 use segno_core::{id::Digest, promise::Verdict, time::Millis};
+use segno_engine::worker;
+use segno_guest::Guests;
 use segno_sim::PlannedFaults;
 use serde_json::{Value as Json, json};
 use tests::{

@@ -7,7 +7,7 @@
 
 use std::{fs, path::PathBuf};
 
-use segno::api::model::{InvocationQuery, PromiseQuery, PromiseState, PromiseSummary};
+use segno_api::model::{InvocationQuery, PromiseQuery, PromiseState, PromiseSummary};
 use serde_json::{Value, json};
 use tests::{
     guests,
@@ -101,7 +101,7 @@ impl Fixture {
 
 async fn pause(ms: u64) {
     let length = segno_core::time::Millis(ms.try_into().expect("it is short"));
-    segno::runtime::Env::system().runtime.sleep(length).await;
+    segno_env::Env::system().runtime.sleep(length).await;
 }
 
 /// Runs each of these scenarios for every language.

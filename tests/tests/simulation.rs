@@ -63,7 +63,7 @@ fn any_seed_keeps_every_rule() {
     let first = number("SEGNO_FIRST_SEED").unwrap_or(0);
     let counts: Mutex<BTreeMap<&'static str, u64>> = Mutex::default();
     let (commits, lasted) = (AtomicU64::new(0), AtomicU64::new(0));
-    let begun = segno::runtime::Env::system().clock.now();
+    let begun = segno_env::Env::system().clock.now();
     run_all((first..first + seeds).map(Scenario::new), |_, report| {
         commits.fetch_add(report.commits, Ordering::Relaxed);
         lasted.fetch_add(report.lasted.unsigned_abs(), Ordering::Relaxed);
@@ -72,7 +72,7 @@ fn any_seed_keeps_every_rule() {
             *counts.entry(*kind).or_default() += times;
         }
     });
-    let took = segno::runtime::Env::system().clock.now().since(begun).0.max(1).unsigned_abs();
+    let took = segno_env::Env::system().clock.now().since(begun).0.max(1).unsigned_abs();
     let counts = counts.into_inner().expect("no thread panics with it");
     println!(
         "{seeds} seeds in {took} ms: {} seeds an hour, {} commits, {} virtual seconds",

@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use segno::{
-    api::model::{InvocationQuery, InvocationState, StartInvocation},
-    client::Client,
-    demo::payments::PaymentsOptions,
-    runtime::Env,
-};
+use segno_api::model::{InvocationQuery, InvocationState, StartInvocation};
+use segno_client::Client;
 use segno_core::time::Millis;
+use segno_demo::payments::PaymentsOptions;
+use segno_env::Env;
 use serde_json::{Value, json};
 use tests::host_group::HostGroup;
 use throwaway_postgres::{Cluster, Route};

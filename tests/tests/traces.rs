@@ -11,8 +11,10 @@ use opentelemetry_proto::tonic::{
     collector::trace::v1::ExportTraceServiceRequest, common::v1::any_value::Value, trace::v1::Span,
 };
 use prost::Message as _;
-use segno::{api::model::StartGraph, demo::payments::PaymentsOptions, runtime::Env};
+use segno_api::model::StartGraph;
 use segno_core::time::Millis;
+use segno_demo::payments::PaymentsOptions;
+use segno_env::Env;
 use serde_json::json;
 use tests::{guests, test_host::TestHost};
 use tokio::net::TcpListener;

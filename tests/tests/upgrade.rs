@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use segno::api::model::{CheckRequest, CheckVerdict, ReplayVerdict, ShadowRequest};
+use segno_api::model::{CheckRequest, CheckVerdict, ReplayVerdict, ShadowRequest};
 use serde_json::{Value as Json, json};
 use tests::{guests, test_host::TestHost};
 

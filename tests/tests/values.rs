@@ -9,14 +9,12 @@ use proptest::{
     strategy::ValueTree as _,
     test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
 };
-use segno::{
-    demo::{
-        payments::PaymentsOptions,
-        server::{DemoServer, ServerOptions},
-    },
-    runtime::Env,
-};
 use segno_core::json;
+use segno_demo::{
+    payments::PaymentsOptions,
+    server::{DemoServer, ServerOptions},
+};
+use segno_env::Env;
 use serde_json::{Value as Json, json};
 use tests::{guests, host_group::HostGroup, shell::Shell, test_host::TestHost};
 use throwaway_postgres::Cluster;
@@ -360,7 +358,7 @@ async fn what_a_guest_hands_over_is_refused_by_the_name_of_its_command() {
     ];
     for (way, said) in &refusals {
         host.start_as(way, "values/breaks", json!(way)).await.expect("it starts");
-        let halted = |shown: &segno::api::model::Invocation| shown.note.is_some();
+        let halted = |shown: &segno_api::model::Invocation| shown.note.is_some();
         let shown = host.until(way, "refused", halted).await;
         let note = shown.note.expect("a note").message;
         assert!(note.contains(said), "{way}: {note}");

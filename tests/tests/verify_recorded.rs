@@ -3,8 +3,8 @@
 
 use std::{path::Path, process::Command};
 
-use segno::demo::order::{DemoOrder, ExpectedOutcome};
 use segno_core::time::Millis;
+use segno_demo::order::{DemoOrder, ExpectedOutcome};
 use serde_json::{Value as Json, json};
 use tests::{guests, test_host::TestHost};
 

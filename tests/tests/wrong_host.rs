@@ -12,13 +12,13 @@ use std::{
 };
 
 use futures::future::join_all;
-use segno::{
-    api::model::{EventQuery, InvocationOutcome, InvocationState, SendSignal, StartInvocation},
-    client::{Client, ClientError},
-    demo::{payments::PaymentsOptions, retry::insist, rng::DemoRng},
-    runtime::Env,
+use segno_api::model::{
+    EventQuery, InvocationOutcome, InvocationState, SendSignal, StartInvocation,
 };
+use segno_client::{Client, ClientError};
 use segno_core::time::Millis;
+use segno_demo::{payments::PaymentsOptions, retry::insist, rng::DemoRng};
+use segno_env::Env;
 use serde_json::{Value, json};
 use sqlx::{Connection as _, PgConnection};
 use tests::{guests, host_group::HostGroup, seed};

@@ -136,7 +136,7 @@ impl AdmissionTicket {
 }
 
 /// The permit of one request and the memory of its body, released on drop.
-pub(super) struct BodyPermit {
+pub struct BodyPermit {
     _entry: Option<OwnedSemaphorePermit>,
     bodies: Arc<Semaphore>,
     taken: Option<OwnedSemaphorePermit>,

@@ -3,7 +3,7 @@
 use std::pin::pin;
 
 use axum::{
-    body::BodyDataStream,
+    body::{Body, BodyDataStream},
     extract::{FromRequest, FromRequestParts, Request},
     http::{Extensions, HeaderMap, header, request::Parts},
 };
@@ -18,7 +18,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     Api,
-    admission::{BodyPermit, FIRST_BYTE_TIMEOUT},
+    admission::{AdmissionTicket, BodyPermit, FIRST_BYTE_TIMEOUT},
     error::ApiError,
 };
 
@@ -70,8 +70,7 @@ async fn json_bytes(
     setting: &'static str,
 ) -> Result<(Vec<u8>, BodyPermit), ApiError> {
     let (parts, body) = request.into_parts();
-    let (body, entry) = let_in(api, &parts.extensions, body).await?;
-    let (bytes, room) = read(api, &parts.headers, body, Some(entry), limit, setting).await?;
+    let (bytes, room) = api.admitted(&parts, body, limit, setting).await?;
     if bytes.is_empty() {
         return Ok((b"{}".to_vec(), room));
     }
@@ -175,82 +174,98 @@ pub fn check_type(headers: &HeaderMap, wanted: &'static str) -> Result<(), ApiEr
     Err(ApiError::WrongContentType { given: given.to_owned(), wanted })
 }
 
-/// Waits for admission of this request, before its body is read.
-pub(super) async fn let_in(
-    api: &Api,
-    came: &Extensions,
-    body: axum::body::Body,
-) -> Result<(axum::body::Body, OwnedSemaphorePermit), ApiError> {
-    match api.let_in(came).await {
-        Ok(entry) => Ok((body, entry)),
-        Err(refused) => {
-            drain(api, &mut body.into_data_stream()).await;
-            Err(refused)
+impl Api {
+    /// Admits a request whose body is still to be read, unless its connection already waited for
+    /// the permit.
+    pub async fn let_in(&self, came: &Extensions) -> Result<OwnedSemaphorePermit, ApiError> {
+        match came.get().and_then(AdmissionTicket::take) {
+            Some(place) => place,
+            None => self.admission.request(&self.host.env).await,
         }
     }
-}
 
-/// Reads a body of at most `limit` bytes; `setting` names the setting of the limit. Dropping the
-/// second part of the result releases the memory, and with it the `entry` of an admitted request.
-pub(super) async fn read(
-    api: &Api,
-    headers: &HeaderMap,
-    body: axum::body::Body,
-    mut entry: Option<OwnedSemaphorePermit>,
-    limit: usize,
-    setting: &'static str,
-) -> Result<(Vec<u8>, BodyPermit), ApiError> {
-    let env = &api.host.env;
-    let too_large = ApiError::TooLarge { limit: limit as u64, setting };
-    let announced = headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok()?.parse::<u64>().ok())
-        .unwrap_or(0);
-    let mut pieces = body.into_data_stream();
-    if announced > limit as u64 {
-        drain(api, &mut pieces).await;
-        return Err(too_large);
+    /// Waits for admission of a request, and reads its body like [`read`](Self::read).
+    pub(super) async fn admitted(
+        &self,
+        parts: &Parts,
+        body: Body,
+        limit: usize,
+        setting: &'static str,
+    ) -> Result<(Vec<u8>, BodyPermit), ApiError> {
+        match self.let_in(&parts.extensions).await {
+            Ok(entry) => self.read(&parts.headers, body, Some(entry), limit, setting).await,
+            Err(refused) => {
+                drain(self, &mut body.into_data_stream()).await;
+                Err(refused)
+            }
+        }
     }
-    let too_slow = || ApiError::TooSlow { seconds: BODY_IDLE_TIMEOUT.0 / 1000 };
-    let mut room = api.admission.body();
-    let whole = async {
-        let mut bytes = Vec::new();
-        loop {
-            let so_far = bytes.len();
-            let some = async {
-                while bytes.len() < so_far + LEAST {
-                    let Some(piece) = pieces.next().await else { return Ok(BodyProgress::All) };
-                    let piece = piece.map_err(|error| ApiError::BrokenBody(error.to_string()))?;
-                    if bytes.len() + piece.len() > limit {
-                        return Ok::<_, ApiError>(BodyProgress::TooMuch);
+
+    /// Reads a body of at most `limit` bytes; `setting` names the setting of the limit. Dropping
+    /// the second part of the result releases the memory, and with it the `entry` of an admitted
+    /// request. The body of a refused request is also read, so that the refusal can identify the
+    /// request.
+    pub async fn read(
+        &self,
+        headers: &HeaderMap,
+        body: Body,
+        mut entry: Option<OwnedSemaphorePermit>,
+        limit: usize,
+        setting: &'static str,
+    ) -> Result<(Vec<u8>, BodyPermit), ApiError> {
+        let env = &self.host.env;
+        let too_large = ApiError::TooLarge { limit: limit as u64, setting };
+        let announced = headers
+            .get(header::CONTENT_LENGTH)
+            .and_then(|length| length.to_str().ok()?.parse::<u64>().ok())
+            .unwrap_or(0);
+        let mut pieces = body.into_data_stream();
+        if announced > limit as u64 {
+            drain(self, &mut pieces).await;
+            return Err(too_large);
+        }
+        let too_slow = || ApiError::TooSlow { seconds: BODY_IDLE_TIMEOUT.0 / 1000 };
+        let mut room = self.admission.body();
+        let whole = async {
+            let mut bytes = Vec::new();
+            loop {
+                let so_far = bytes.len();
+                let some = async {
+                    while bytes.len() < so_far + LEAST {
+                        let Some(piece) = pieces.next().await else { return Ok(BodyProgress::All) };
+                        let piece =
+                            piece.map_err(|error| ApiError::BrokenBody(error.to_string()))?;
+                        if bytes.len() + piece.len() > limit {
+                            return Ok::<_, ApiError>(BodyProgress::TooMuch);
+                        }
+                        room.grow(piece.len())?;
+                        bytes.extend_from_slice(&piece);
                     }
-                    room.grow(piece.len())?;
-                    bytes.extend_from_slice(&piece);
+                    Ok(BodyProgress::Some)
+                };
+                match env.within(BODY_IDLE_TIMEOUT, some).await.ok_or_else(too_slow)?? {
+                    BodyProgress::Some => {}
+                    BodyProgress::All => return Ok::<_, ApiError>(Some(bytes)),
+                    BodyProgress::TooMuch => return Ok(None),
                 }
-                Ok(BodyProgress::Some)
-            };
-            match env.within(BODY_IDLE_TIMEOUT, some).await.ok_or_else(too_slow)?? {
-                BodyProgress::Some => {}
-                BodyProgress::All => return Ok::<_, ApiError>(Some(bytes)),
-                BodyProgress::TooMuch => return Ok(None),
             }
-        }
-    };
-    let read = {
-        let mut whole = pin!(env.within(WHOLE, whole));
-        match env.within(FIRST_BYTE_TIMEOUT, &mut whole).await {
-            Some(read) => read,
+        };
+        let read = {
+            let mut whole = pin!(env.within(WHOLE, whole));
+            match env.within(FIRST_BYTE_TIMEOUT, &mut whole).await {
+                Some(read) => read,
+                None => {
+                    drop(entry.take());
+                    whole.await
+                }
+            }
+        };
+        match read.ok_or_else(too_slow)?? {
+            Some(bytes) => Ok((bytes, room.within(entry))),
             None => {
-                drop(entry.take());
-                whole.await
+                drain(self, &mut pieces).await;
+                Err(too_large)
             }
-        }
-    };
-    match read.ok_or_else(too_slow)?? {
-        Some(bytes) => Ok((bytes, room.within(entry))),
-        None => {
-            drain(api, &mut pieces).await;
-            Err(too_large)
         }
     }
 }

@@ -5,7 +5,6 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::http::StatusCode;
 use segno_core::{
     id::Digest,
     time::{Millis, Timestamp},
@@ -17,6 +16,7 @@ use serde_json::Value;
 use super::{
     Api, ApiError,
     model::{Function, Handler, Message, Module, ModuleDescription},
+    problem_kind as kind,
 };
 
 /// Maximum age of the cached list. Uploads through this API are visible immediately.
@@ -146,14 +146,13 @@ impl Api {
             known: modules.aliases(),
         })?;
         if let Some(reason) = &entry.unreadable {
-            return Err(ApiError::Refused {
-                status: StatusCode::CONFLICT,
-                code: "unreadable-module",
-                reason: format!(
+            return Err(ApiError::refused(
+                kind::UNREADABLE_MODULE,
+                format!(
                     "the description of module `{name}` ({}) cannot be read: {reason}; deploy it again",
                     entry.digest
                 ),
-            });
+            ));
         }
         let found = entry.function(function).ok_or_else(|| {
             let functions = entry.module.description.functions.iter();

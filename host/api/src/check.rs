@@ -1,7 +1,7 @@
 //! Checks of a module against the journals of unfinished executions, before the module runs
 //! anything.
 
-use axum::{Json, extract::State, http::StatusCode};
+use axum::{Json, extract::State};
 use segno_core::id::Digest;
 use segno_engine::worker::replay::{
     CandidateVerdict, CheckedInvocation, CostChange, CostMeter, ReplayError, check as replayed,
@@ -16,6 +16,7 @@ use super::{
         CheckPage, CheckRequest, CheckVerdict, CheckedExecution, CostComparison, Replay, ReplayCost,
     },
     page::{self, PageSize},
+    problem_kind as kind,
     refusals::Refusals,
     replay::{failure, found},
     view,
@@ -139,14 +140,13 @@ async fn costs(
 }
 
 fn not_counted(error: GuestError) -> ApiError {
-    ApiError::Refused {
-        status: StatusCode::CONFLICT,
-        code: "not-counted",
-        reason: format!(
+    ApiError::refused(
+        kind::NOT_COUNTED,
+        format!(
             "what replays cost cannot be counted: {}; ask with `costs` 0 for the rest",
             error.message()
         ),
-    }
+    )
 }
 
 fn comparison(change: CostChange) -> CostComparison {

@@ -1,6 +1,6 @@
 //! Commands on running invocations.
 
-use axum::{Json, extract::State, http::StatusCode};
+use axum::{Json, extract::State};
 use segno_core::{
     command::Command,
     id::{Claim, PromiseId, Version, check_name},
@@ -14,8 +14,8 @@ use super::{
     Api, ApiError,
     body::{JsonBody, PathSegment},
     model::{Accepted, ReleaseTask, SendSignal, SignalAccepted, StartInvocation},
+    new_invocation, problem_kind as kind,
     refusals::Refusals,
-    start,
     state::{bad_name, new_id, refused, unexpected},
     target::ParsedTarget,
     values::stored,
@@ -146,7 +146,7 @@ pub async fn signal(
                 labels: first.labels,
                 ..StartInvocation::default()
             };
-            Some(start::to_be_made(&api, new_id(id.to_string())?, &request).await?)
+            Some(new_invocation::to_be_made(&api, new_id(id.to_string())?, &request).await?)
         }
         Some(_) | None => None,
     };
@@ -167,13 +167,12 @@ pub async fn signal(
     if let Reply::Refused(Refusal::Conflict(Conflict::PromiseSettled(settled))) = &reply
         && *settled != id
     {
-        return Err(ApiError::Refused {
-            status: StatusCode::CONFLICT,
-            code: "already-sent",
-            reason: format!(
+        return Err(ApiError::refused(
+            kind::ALREADY_SENT,
+            format!(
                 "the signal `{name}` was sent to `{id}` before, with another payload: a run has one for each name"
             ),
-        });
+        ));
     }
     match answered(&api, &id, reply).await? {
         Reply::Signalled { invocation, n, started } => {

@@ -1,4 +1,4 @@
-//! Errors of the API: one enum, with one problem document for each variant.
+//! Errors of the API. Each has a row of the table of problems, and fields of its own.
 
 use axum::{
     Json,
@@ -9,37 +9,26 @@ use segno_guest::{SchemaMismatch, misfit_words};
 use segno_store::StoreError;
 use serde_json::{Map, Value, json};
 
-use super::model::{FailureView, HandlerKind, Problem};
+use super::{
+    model::{FailureView, HandlerKind, Problem},
+    problem_kind::{self as kind, ProblemKind},
+};
 
 /// The reason why a request was refused or failed. [`ApiError::code`] is stable.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
     /// No such route exists.
     #[error("there is nothing at {path}; GET /openapi.json lists what there is")]
-    UnknownRoute {
-        /// The path of the request.
-        path: String,
-    },
+    UnknownRoute { path: String },
     /// The route exists for other methods.
     #[error("{method} is not a method of {path}")]
-    WrongMethod {
-        /// The method of the request.
-        method: String,
-        /// The path of the request.
-        path: String,
-    },
+    WrongMethod { method: String, path: String },
     /// The body does not have the content type of the route.
     #[error("the body's content type is {given}; send {wanted}")]
-    WrongContentType {
-        /// The content type as sent.
-        given: String,
-        /// The content type to send.
-        wanted: &'static str,
-    },
+    WrongContentType { given: String, wanted: &'static str },
     /// The body is larger than the limit.
     #[error("the body is larger than the limit of {limit} bytes ({setting})")]
     TooLarge {
-        /// The limit, in bytes.
         limit: u64,
         /// The setting that determines the limit.
         setting: &'static str,
@@ -59,7 +48,6 @@ pub enum ApiError {
     /// The body is not JSON, or not the expected JSON.
     #[error("the body is not what is expected: {reason}")]
     BadJson {
-        /// The reason.
         reason: String,
         /// The line, from 1.
         line: usize,
@@ -74,12 +62,7 @@ pub enum ApiError {
     BadPath(String),
     /// A field has an invalid value.
     #[error("`{field}` {reason}")]
-    BadField {
-        /// The name of the field.
-        field: &'static str,
-        /// The reason.
-        reason: String,
-    },
+    BadField { field: &'static str, reason: String },
     /// The text cannot be an id.
     #[error("{0}")]
     BadId(String),
@@ -106,42 +89,19 @@ pub enum ApiError {
     #[error(
         "`{target}` is not a function: {reason}; write MODULE/FUNCTION or wasm://MODULE/FUNCTION"
     )]
-    BadTarget {
-        /// The target as sent.
-        target: String,
-        /// The reason.
-        reason: String,
-    },
+    BadTarget { target: String, reason: String },
     /// No module has this alias or digest.
     #[error("there is no module `{name}`; {}", known_words("there are", .known, "upload one with `segno deploy`"))]
-    UnknownModule {
-        /// The name as sent.
-        name: String,
-        /// The aliases that exist.
-        known: Vec<String>,
-    },
+    UnknownModule { name: String, known: Vec<String> },
     /// The module has no such function.
     #[error("module `{module}` has no function `{function}`; {}", known_words("it has", .known, "it has none"))]
-    UnknownFunction {
-        /// The name of the module.
-        module: String,
-        /// The name as sent.
-        function: String,
-        /// The functions of the module.
-        known: Vec<String>,
-    },
+    UnknownFunction { module: String, function: String, known: Vec<String> },
     /// A plan has faults.
     #[error("the plan cannot be run:{}", faults_words(.faults, *.more))]
-    BadPlan {
-        /// The reported faults.
-        faults: Vec<SchemaMismatch>,
-        /// Number of further faults.
-        more: usize,
-    },
+    BadPlan { faults: Vec<SchemaMismatch>, more: usize },
     /// The input does not fit the function's schema.
     #[error("the input does not fit the schema of `{target}`: {}", misfit_words(.errors))]
     BadInput {
-        /// The target of the call.
         target: String,
         /// The places that do not match, with reasons.
         errors: Vec<SchemaMismatch>,
@@ -152,9 +112,7 @@ pub enum ApiError {
     BadMessage {
         /// Kind of the message: a promise, a signal, a query or an update.
         kind: &'static str,
-        /// Name of the message.
         name: String,
-        /// Name of the workflow function.
         function: String,
         /// The places that do not match, with reasons.
         errors: Vec<SchemaMismatch>,
@@ -162,9 +120,7 @@ pub enum ApiError {
     /// The workflow does not accept this signal.
     #[error("`{function}` does not take the signal `{name}`: {}", known_words("it takes", .known, "it takes none"))]
     UnknownSignal {
-        /// Name of the workflow function.
         function: String,
-        /// The name as sent.
         name: String,
         /// The signals that it accepts.
         known: Vec<String>,
@@ -172,25 +128,15 @@ pub enum ApiError {
     /// The workflow has no such query or update.
     #[error("`{function}` has no {} `{name}`: {}", kind.as_str(), known_words("it has", .known, "it has none"))]
     UnknownHandler {
-        /// The requested kind.
         kind: HandlerKind,
-        /// Name of the workflow function.
         function: String,
-        /// The name as sent.
         name: String,
         /// The queries or updates that it has.
         known: Vec<String>,
     },
     /// The workflow answered a query with a failure, or refused an update.
     #[error("the {} `{name}` was refused: {} (code {})", kind.as_str(), failure.message, failure.code)]
-    HandlerFailed {
-        /// The requested kind.
-        kind: HandlerKind,
-        /// Name of the query or update.
-        name: String,
-        /// The workflow's failure.
-        failure: FailureView,
-    },
+    HandlerFailed { kind: HandlerKind, name: String, failure: FailureView },
     /// No invocation has this id.
     #[error("there is no invocation `{0}`; `segno list` shows which there are")]
     UnknownInvocation(String),
@@ -214,32 +160,18 @@ pub enum ApiError {
     IsInvocation(String),
     /// The promise is settled; nothing can change it.
     #[error("`{id}` has already ended: it is {state}")]
-    Settled {
-        /// The id of the promise.
-        id: String,
-        /// The state of the promise.
-        state: &'static str,
-    },
+    Settled { id: String, state: &'static str },
     /// The object's state does not allow the operation.
     #[error("`{id}` is {state}; {wanted}")]
     WrongState {
-        /// The id of the object.
         id: String,
-        /// The state of the object.
         state: String,
         /// The state that the operation requires.
         wanted: &'static str,
     },
     /// Another refusal of the engine.
     #[error("refused: {reason}")]
-    Refused {
-        /// The HTTP status.
-        status: StatusCode,
-        /// The stable code.
-        code: &'static str,
-        /// The reason.
-        reason: String,
-    },
+    Refused { kind: ProblemKind, reason: String },
     /// The uploaded component cannot be run.
     #[error("{reason}")]
     BadModule {
@@ -265,193 +197,111 @@ pub enum ApiError {
 }
 
 impl ApiError {
+    /// A refusal of this kind that has no further fields.
+    pub(crate) fn refused(kind: ProblemKind, reason: impl Into<String>) -> Self {
+        Self::Refused { kind, reason: reason.into() }
+    }
+
     /// The stable code, in kebab case.
     pub fn code(&self) -> &str {
         match self {
-            Self::UnknownRoute { .. } => "unknown-route",
-            Self::WrongMethod { .. } => "method-not-allowed",
-            Self::WrongContentType { .. } => "unsupported-media-type",
-            Self::TooLarge { .. } => "body-too-large",
-            Self::TooSlow { .. } => "body-too-slow",
-            Self::BrokenBody(_) => "broken-body",
-            Self::BadJson { .. } => "invalid-json",
-            Self::BadQuery(_) => "invalid-query",
-            Self::BadPath(_) => "invalid-path",
-            Self::BadField { .. } => "invalid-field",
-            Self::BadId(_) => "invalid-id",
-            Self::Unauthorized(_) => "unauthorized",
-            Self::NoRights(_) => "not-allowed",
-            Self::ForeignHost(_) => "foreign-host",
-            Self::ForeignOrigin(_) => "foreign-origin",
-            Self::BadTarget { .. } => "invalid-target",
-            Self::UnknownModule { .. } => "unknown-module",
-            Self::UnknownFunction { .. } => "unknown-function",
-            Self::BadPlan { .. } => "invalid-plan",
-            Self::BadInput { .. } | Self::BadMessage { .. } => "invalid-input",
-            Self::UnknownSignal { .. } => "unknown-signal",
-            Self::UnknownHandler { kind: HandlerKind::Query, .. } => "unknown-query",
-            Self::UnknownHandler { kind: HandlerKind::Update, .. } => "unknown-update",
-            Self::HandlerFailed { kind: HandlerKind::Query, .. } => "query-failed",
-            Self::HandlerFailed { kind: HandlerKind::Update, .. } => "update-refused",
-            Self::UnknownInvocation(_) => "unknown-invocation",
-            Self::UnknownPromise(_) => "unknown-promise",
-            Self::UnknownTask(_) | Self::NoTask(_) => "unknown-task",
-            Self::UnknownSchedule(_) => "unknown-schedule",
-            Self::UnknownResource(_) => "unknown-resource",
-            Self::IsInvocation(_) => "is-an-invocation",
-            Self::Settled { .. } => "already-settled",
-            Self::WrongState { .. } => "wrong-state",
-            Self::NoCsrf => "missing-csrf",
-            Self::Refused { code, .. } => code,
             Self::BadModule { code, .. } => code,
-            Self::NotReady(_) => "not-ready",
-            Self::Overloaded(_) => "overloaded",
-            Self::Store(StoreError::UnknownOutcome(_)) => "unknown-outcome",
-            Self::Store(StoreError::Conflict) => "conflict",
-            Self::Store(StoreError::Filter(_)) => "invalid-query",
-            Self::Store(StoreError::TooLong { .. }) => "read-too-long",
-            Self::Store(_) => "store-unavailable",
-            Self::Internal(_) => "internal",
+            other => other.row().0.code,
         }
     }
 
     /// The HTTP status.
     pub fn status(&self) -> StatusCode {
-        match self {
-            Self::UnknownRoute { .. }
-            | Self::UnknownModule { .. }
-            | Self::UnknownFunction { .. }
-            | Self::UnknownHandler { .. }
-            | Self::UnknownInvocation(_)
-            | Self::UnknownPromise(_)
-            | Self::UnknownTask(_)
-            | Self::NoTask(_)
-            | Self::UnknownSchedule(_)
-            | Self::UnknownResource(_) => StatusCode::NOT_FOUND,
-            Self::WrongMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
-            Self::WrongContentType { .. } => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::TooSlow { .. } => StatusCode::REQUEST_TIMEOUT,
-            Self::BrokenBody(_)
-            | Self::BadJson { .. }
-            | Self::BadQuery(_)
-            | Self::BadPath(_)
-            | Self::BadField { .. }
-            | Self::BadId(_)
-            | Self::BadTarget { .. }
-            | Self::Store(StoreError::Filter(_)) => StatusCode::BAD_REQUEST,
-            Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
-            Self::NoRights(_) | Self::ForeignHost(_) | Self::ForeignOrigin(_) | Self::NoCsrf => {
-                StatusCode::FORBIDDEN
-            }
-            Self::BadPlan { .. }
-            | Self::BadInput { .. }
-            | Self::BadMessage { .. }
-            | Self::UnknownSignal { .. }
-            | Self::HandlerFailed { .. }
-            | Self::BadModule { .. } => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::IsInvocation(_) | Self::Settled { .. } | Self::WrongState { .. } => {
-                StatusCode::CONFLICT
-            }
-            Self::Refused { status, .. } => *status,
-            Self::NotReady(_) | Self::Overloaded(_) | Self::Store(_) => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
-            Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
-        }
+        self.row().0.status
     }
 
-    fn title(&self) -> &'static str {
+    /// The kind of the problem, and the fields that its document has in addition.
+    fn row(&self) -> (ProblemKind, Value) {
+        let plain = |kind| (kind, Value::Null);
+        let of = |kind, id: &String| (kind, json!({ "id": id }));
         match self {
-            Self::UnknownRoute { .. } => "No such route",
-            Self::WrongMethod { .. } => "Method not allowed",
-            Self::WrongContentType { .. } => "Unsupported content type",
-            Self::TooLarge { .. } => "Body too large",
-            Self::TooSlow { .. } => "Body too slow",
-            Self::BrokenBody(_) => "Body not read",
-            Self::BadJson { .. } => "Invalid JSON",
-            Self::BadQuery(_) => "Invalid query",
-            Self::BadPath(_) => "Invalid path",
-            Self::BadField { .. } => "Invalid field",
-            Self::BadId(_) => "Invalid id",
-            Self::Unauthorized(_) => "Token needed",
-            Self::NoRights(_) => "Not allowed by the token",
-            Self::ForeignHost(_) => "Foreign host",
-            Self::ForeignOrigin(_) => "Foreign origin",
-            Self::NoCsrf => "CSRF header needed",
-            Self::BadTarget { .. } => "Invalid target",
-            Self::UnknownModule { .. } => "Unknown module",
-            Self::UnknownFunction { .. } => "Unknown function",
-            Self::BadPlan { .. } => "Invalid plan",
-            Self::BadInput { .. } => "Input does not fit",
-            Self::BadMessage { .. } => "Value does not fit",
-            Self::UnknownSignal { .. } => "Unknown signal",
-            Self::UnknownHandler { kind: HandlerKind::Query, .. } => "Unknown query",
-            Self::UnknownHandler { kind: HandlerKind::Update, .. } => "Unknown update",
-            Self::HandlerFailed { kind: HandlerKind::Query, .. } => "Query failed",
-            Self::HandlerFailed { kind: HandlerKind::Update, .. } => "Update refused",
-            Self::UnknownInvocation(_) => "Unknown invocation",
-            Self::UnknownPromise(_) => "Unknown promise",
-            Self::UnknownTask(_) => "Unknown task",
-            Self::NoTask(_) => "No task",
-            Self::UnknownSchedule(_) => "Unknown schedule",
-            Self::UnknownResource(_) => "Unknown resource",
-            Self::IsInvocation(_) => "Not settled from outside",
-            Self::Settled { .. } => "Already settled",
-            Self::WrongState { .. } => "Wrong state",
-            Self::Refused { .. } => "Refused",
-            Self::BadModule { .. } => "Module refused",
-            Self::NotReady(_) => "Not ready",
-            Self::Overloaded(_) => "Overloaded",
-            Self::Store(StoreError::TooLong { .. }) => "Read took too long",
-            Self::Store(_) => "Store unavailable",
-            Self::Internal(_) => "Internal error",
-        }
-    }
-
-    fn fields(&self) -> Map<String, Value> {
-        let fields = match self {
-            Self::TooLarge { limit, .. } => json!({ "limit": limit }),
-            Self::BadJson { line, column, .. } => json!({ "line": line, "column": column }),
-            Self::BadField { field, .. } => json!({ "field": field }),
-            Self::UnknownModule { name, known } => json!({ "module": name, "known": known }),
-            Self::UnknownFunction { module, function, known } => {
-                json!({ "module": module, "function": function, "known": known })
+            Self::UnknownRoute { .. } => plain(kind::UNKNOWN_ROUTE),
+            Self::WrongMethod { .. } => plain(kind::METHOD_NOT_ALLOWED),
+            Self::WrongContentType { .. } => plain(kind::UNSUPPORTED_MEDIA_TYPE),
+            Self::TooLarge { limit, .. } => (kind::BODY_TOO_LARGE, json!({ "limit": limit })),
+            Self::TooSlow { .. } => plain(kind::BODY_TOO_SLOW),
+            Self::BrokenBody(_) => plain(kind::BROKEN_BODY),
+            Self::BadJson { line, column, .. } => {
+                (kind::INVALID_JSON, json!({ "line": line, "column": column }))
             }
+            Self::BadQuery(_) => plain(kind::INVALID_QUERY),
+            Self::BadPath(_) => plain(kind::INVALID_PATH),
+            Self::BadField { field, .. } => (kind::INVALID_FIELD, json!({ "field": field })),
+            Self::BadId(_) => plain(kind::INVALID_ID),
+            Self::Unauthorized(_) => plain(kind::UNAUTHORIZED),
+            Self::NoRights(_) => plain(kind::NOT_ALLOWED),
+            Self::ForeignHost(_) => plain(kind::FOREIGN_HOST),
+            Self::ForeignOrigin(_) => plain(kind::FOREIGN_ORIGIN),
+            Self::NoCsrf => plain(kind::MISSING_CSRF),
+            Self::BadTarget { .. } => plain(kind::INVALID_TARGET),
+            Self::UnknownModule { name, known } => {
+                (kind::UNKNOWN_MODULE, json!({ "module": name, "known": known }))
+            }
+            Self::UnknownFunction { module, function, known } => (
+                kind::UNKNOWN_FUNCTION,
+                json!({ "module": module, "function": function, "known": known }),
+            ),
             Self::BadPlan { faults, more } => {
-                json!({ "errors": misfits_json(faults), "more": more })
+                (kind::INVALID_PLAN, json!({ "errors": misfits_json(faults), "more": more }))
             }
             Self::BadInput { target, errors } => {
-                json!({ "target": target, "errors": misfits_json(errors) })
+                (kind::INVALID_INPUT, json!({ "target": target, "errors": misfits_json(errors) }))
             }
             Self::BadMessage { kind, name, function, errors } => {
                 let errors = misfits_json(errors);
-                json!({ "kind": kind, "name": name, "function": function, "errors": errors })
+                let fields =
+                    json!({ "kind": kind, "name": name, "function": function, "errors": errors });
+                (kind::INVALID_VALUE, fields)
             }
-            Self::UnknownSignal { function, name, known } => {
-                json!({ "function": function, "name": name, "known": known })
+            Self::UnknownSignal { function, name, known } => (
+                kind::UNKNOWN_SIGNAL,
+                json!({ "function": function, "name": name, "known": known }),
+            ),
+            Self::UnknownHandler { kind, function, name, known } => (
+                match kind {
+                    HandlerKind::Query => kind::UNKNOWN_QUERY,
+                    HandlerKind::Update => kind::UNKNOWN_UPDATE,
+                },
+                json!({ "function": function, "name": name, "known": known }),
+            ),
+            Self::HandlerFailed { kind, name, failure } => (
+                match kind {
+                    HandlerKind::Query => kind::QUERY_FAILED,
+                    HandlerKind::Update => kind::UPDATE_REFUSED,
+                },
+                json!({ "name": name, "failure": failure }),
+            ),
+            Self::UnknownInvocation(id) => of(kind::UNKNOWN_INVOCATION, id),
+            Self::UnknownPromise(id) => of(kind::UNKNOWN_PROMISE, id),
+            Self::UnknownTask(id) => of(kind::UNKNOWN_TASK, id),
+            Self::NoTask(id) => of(kind::NO_TASK, id),
+            Self::UnknownSchedule(id) => of(kind::UNKNOWN_SCHEDULE, id),
+            Self::UnknownResource(id) => of(kind::UNKNOWN_RESOURCE, id),
+            Self::IsInvocation(id) => of(kind::IS_AN_INVOCATION, id),
+            Self::Settled { id, state } => {
+                (kind::ALREADY_SETTLED, json!({ "id": id, "state": state }))
             }
-            Self::UnknownHandler { function, name, known, .. } => {
-                json!({ "function": function, "name": name, "known": known })
+            Self::WrongState { id, state, .. } => {
+                (kind::WRONG_STATE, json!({ "id": id, "state": state }))
             }
-            Self::HandlerFailed { name, failure, .. } => {
-                json!({ "name": name, "failure": failure })
-            }
-            Self::Settled { id, state } => json!({ "id": id, "state": state }),
-            Self::WrongState { id, state, .. } => json!({ "id": id, "state": state }),
-            Self::BadModule { report: Some(report), .. } => json!({ "report": report }),
-            Self::UnknownInvocation(id)
-            | Self::UnknownPromise(id)
-            | Self::UnknownTask(id)
-            | Self::NoTask(id)
-            | Self::UnknownSchedule(id)
-            | Self::UnknownResource(id)
-            | Self::IsInvocation(id) => json!({ "id": id }),
-            _ => Value::Null,
-        };
-        match fields {
-            Value::Object(fields) => fields,
-            _ => Map::new(),
+            Self::Refused { kind, .. } => plain(*kind),
+            Self::BadModule { report, .. } => (
+                kind::INVALID_MODULE,
+                report.as_ref().map_or(Value::Null, |report| json!({ "report": report })),
+            ),
+            Self::NotReady(_) => plain(kind::NOT_READY),
+            Self::Overloaded(_) => plain(kind::OVERLOADED),
+            Self::Store(StoreError::UnknownOutcome(_)) => plain(kind::UNKNOWN_OUTCOME),
+            Self::Store(StoreError::Filter(_)) => plain(kind::INVALID_FILTER),
+            Self::Store(StoreError::Conflict) => plain(kind::CONFLICT),
+            Self::Store(StoreError::TooLong { .. }) => plain(kind::READ_TOO_LONG),
+            Self::Store(_) => plain(kind::STORE_UNAVAILABLE),
+            Self::Internal(_) => plain(kind::INTERNAL),
         }
     }
 
@@ -465,13 +315,17 @@ impl ApiError {
             },
             other => other.to_string(),
         };
+        let (kind, fields) = self.row();
         Problem {
             kind: format!("urn:segno:problem:{}", self.code()),
-            title: self.title().to_owned(),
-            status: self.status().as_u16(),
+            title: kind.title.to_owned(),
+            status: kind.status.as_u16(),
             detail,
             code: self.code().to_owned(),
-            fields: self.fields(),
+            fields: match fields {
+                Value::Object(fields) => fields,
+                _ => Map::new(),
+            },
         }
     }
 }

@@ -30,6 +30,7 @@ use super::{
         DryAnswer, DryEnd, DryRun, DryStep, FailureView, ForkInvocation, Forked, ForkedFrom,
         GivenResult, LeftOutCommand, OutcomeView,
     },
+    problem_kind as kind,
     refusals::Refusals,
     replay::{found, not_replayed},
     state::{new_id, refused, unexpected},
@@ -155,35 +156,33 @@ async fn fits(
 }
 
 fn no_module(id: &PromiseId) -> ApiError {
-    ApiError::Refused {
-        status: StatusCode::CONFLICT,
-        code: "no-journal",
-        reason: format!("`{id}` runs on no module: only what this host executes is forked"),
-    }
+    ApiError::refused(
+        kind::NO_JOURNAL,
+        format!("`{id}` runs on no module: only what this host executes is forked"),
+    )
 }
 
 fn not_forked(error: ForkError) -> ApiError {
-    let (status, code) = match error {
+    let kind = match error {
         ForkError::Replay(error) => return not_replayed(error),
-        ForkError::Impossible(_) => (StatusCode::CONFLICT, "no-fork-there"),
+        ForkError::Impossible(_) => kind::NO_FORK_THERE,
         ForkError::Diverges { ref id, ref report } => {
             let replay = found(id, report);
             let message = replay.divergence.map(|divergence| divergence.message);
-            return ApiError::Refused {
-                status: StatusCode::CONFLICT,
-                code: "diverges",
-                reason: format!(
+            return ApiError::refused(
+                kind::DIVERGES,
+                format!(
                     "the module does not repeat the first {} records of `{id}`: {}",
                     report.records,
                     message.unwrap_or_default()
                 ),
-            };
+            );
         }
-        ForkError::NoSuchCommand { .. } => (StatusCode::CONFLICT, "no-such-command"),
-        ForkError::GivenTwice(_) => (StatusCode::BAD_REQUEST, "invalid-field"),
-        ForkError::CannotHave { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "invalid-result"),
+        ForkError::NoSuchCommand { .. } => kind::NO_SUCH_COMMAND,
+        ForkError::GivenTwice(_) => kind::GIVEN_TWICE,
+        ForkError::CannotHave { .. } => kind::INVALID_RESULT,
     };
-    ApiError::Refused { status, code, reason: error.to_string() }
+    ApiError::refused(kind, error.to_string())
 }
 
 /// Returns the first unused id of `{id}-f1`, `{id}-f2`, ….
@@ -194,11 +193,10 @@ async fn free(api: &Api, id: &PromiseId) -> Result<PromiseId, ApiError> {
             return Ok(new);
         }
     }
-    Err(ApiError::Refused {
-        status: StatusCode::CONFLICT,
-        code: "id-taken",
-        reason: format!("`{id}-f1` to `{id}-f{NUMBERED}` are taken: name the id of the new one"),
-    })
+    Err(ApiError::refused(
+        kind::ID_TAKEN,
+        format!("`{id}-f1` to `{id}-f{NUMBERED}` are taken: name the id of the new one"),
+    ))
 }
 
 fn shown(run: Run) -> DryRun {

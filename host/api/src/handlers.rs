@@ -1,7 +1,6 @@
 //! Common parts of queries and updates: checks against the module's description, and evaluation by
 //! the workflow.
 
-use axum::http::StatusCode;
 use segno_core::id::{Digest, PromiseId};
 use segno_engine::{
     target, values,
@@ -14,6 +13,7 @@ use serde_json::Value;
 use super::{
     Api, ApiError,
     model::{FailureView, Function, Handler, HandlerKind},
+    problem_kind as kind,
     replay::not_replayed,
 };
 
@@ -73,11 +73,7 @@ impl Api {
     /// Returns the module and the function that the invocation `row` runs, or ran.
     async fn workflow_of(&self, row: &PromiseRow) -> Result<(Digest, Function), ApiError> {
         let id = row.promise.id();
-        let refused = |reason: String| ApiError::Refused {
-            status: StatusCode::CONFLICT,
-            code: "no-journal",
-            reason,
-        };
+        let refused = |reason: String| ApiError::refused(kind::NO_JOURNAL, reason);
         let Some(module) = row.task.as_ref().and_then(|task| task.module) else {
             return Err(refused(format!(
                 "`{id}` is not run by a module: it answers no queries and no updates"
@@ -119,14 +115,13 @@ pub(super) fn not_begun(
     limit_ms: u64,
 ) -> ApiError {
     let kind = kind.as_str();
-    ApiError::Refused {
-        status: StatusCode::SERVICE_UNAVAILABLE,
-        code: "not-begun",
-        reason: format!(
+    ApiError::refused(
+        kind::NOT_BEGUN,
+        format!(
             "`{id}` had not begun after {limit_ms} ms, so it was not asked about the {kind} `{name}`, and nothing was stored: send it \
              again; `segno why {id}` says what it waits for"
         ),
-    }
+    )
 }
 
 /// Converts the reason why a workflow did not answer.
@@ -136,16 +131,11 @@ pub(super) fn not_asked(error: AskError, (kind, name): (HandlerKind, &str)) -> A
             ApiError::BadField { field: "at", reason: format!("is too large: {error}") }
         }
         AskError::Replay(error) => not_replayed(error),
-        AskError::NoHandlers(_) => ApiError::Refused {
-            status: StatusCode::CONFLICT,
-            code: "no-handlers",
-            reason: error.to_string(),
-        },
-        AskError::Guest(error) => ApiError::Refused {
-            status: StatusCode::UNPROCESSABLE_ENTITY,
-            code: "query-trapped",
-            reason: format!("the {} `{name}` did not answer: {}", kind.as_str(), error.message()),
-        },
+        AskError::NoHandlers(_) => ApiError::refused(kind::NO_HANDLERS, error.to_string()),
+        AskError::Guest(error) => ApiError::refused(
+            kind::QUERY_TRAPPED,
+            format!("the {} `{name}` did not answer: {}", kind.as_str(), error.message()),
+        ),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use axum::{Json, extract::State, http::StatusCode};
+use axum::{Json, extract::State};
 use segno_core::{
     command::Command,
     id::PromiseId,
@@ -22,7 +22,7 @@ use super::{
         LimitBefore, LimitChanged, LimitHolder, LimitItem, LimitKey, LimitList, LimitQuery,
         LimitRule, LimitSource, LimitView, SetLimit,
     },
-    page,
+    page, problem_kind as kind,
     refusals::Refusals,
     state::{refused, unexpected},
 };
@@ -135,11 +135,10 @@ async fn changed(
     let store = &*api.host.store;
     let (name, before) = found(api, store, path).await?;
     if let Some(error) = rule.as_ref().and_then(|rule| rule.check().err()) {
-        return Err(ApiError::Refused {
-            status: StatusCode::UNPROCESSABLE_ENTITY,
-            code: "invalid-limit",
-            reason: format!("`{name}` cannot be limited like this: {error}"),
-        });
+        return Err(ApiError::refused(
+            kind::INVALID_LIMIT,
+            format!("`{name}` cannot be limited like this: {error}"),
+        ));
     }
     let command = Command::LimitSet { name: name.clone(), rule };
     match api.execute(command).await? {

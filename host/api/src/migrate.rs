@@ -1,7 +1,7 @@
 //! Continues a halted invocation, with the code that began it or with other code that repeats its
 //! journal; and moves an invocation that no worker holds to such code.
 
-use axum::{Json, extract::State, http::StatusCode};
+use axum::{Json, extract::State};
 use segno_core::{
     command::Command,
     id::{Digest, PromiseId},
@@ -19,6 +19,7 @@ use super::{
     body::{JsonBody, PathSegment},
     control::act,
     model::{ContinueInvocation, Continued, MoveInvocation, Moved},
+    problem_kind as kind,
     refusals::Refusals,
     replay,
     state::refused,
@@ -121,8 +122,8 @@ async fn compare(
     match worker::replay(&api.host, id, Some(module)).await {
         Ok(report) => match &report.divergence {
             None => Ok(report.records),
-            Some(divergence) => Err(refusal(
-                "diverges",
+            Some(divergence) => Err(ApiError::refused(
+                kind::DIVERGES,
                 format!(
                     "`{name}` does not repeat the journal of `{id}`: at record {} the journal has {}, and `{name}` \
                      asks for {}; `segno replay {id} --module {name}` shows the difference",
@@ -138,8 +139,8 @@ async fn compare(
             api.resolve(name, &function).await?;
             Ok(0)
         }
-        Err(ReplayError::Guest { matched, error }) => Err(refusal(
-            "diverges",
+        Err(ReplayError::Guest { matched, error }) => Err(ApiError::refused(
+            kind::DIVERGES,
             format!(
                 "`{name}` fails in the replay of `{id}` after {matched} records: {}; nothing was changed",
                 error.message()
@@ -152,8 +153,4 @@ async fn compare(
 /// Returns true if the journal has no records.
 async fn is_untouched(api: &Api, id: &PromiseId) -> Result<bool, ApiError> {
     Ok(api.host.store.read().journal(id, 0, 1).await?.is_empty())
-}
-
-fn refusal(code: &'static str, reason: String) -> ApiError {
-    ApiError::Refused { status: StatusCode::CONFLICT, code, reason }
 }

@@ -18,7 +18,7 @@ use segno_store::NewModule;
 
 use super::{
     Api, ApiError,
-    body::{PathSegment, UrlQuery, check_type, let_in, read},
+    body::{PathSegment, UrlQuery, check_type},
     catalog::CatalogEntry,
     model::{DeployQuery, Deployed, Module, ModuleList, Undeployed, UnreadableRow},
     refusals::Refusals,
@@ -50,9 +50,7 @@ pub async fn deploy(
     check_type(&parts.headers, WASM)?;
     let setting = "`limits.component_bytes`";
     let env = &api.host.env;
-    let (body, entry) = let_in(&api, &parts.extensions, body).await?;
-    let limit = api.component_limit;
-    let (bytes, _room) = read(&api, &parts.headers, body, Some(entry), limit, setting).await?;
+    let (bytes, _room) = api.admitted(&parts, body, api.component_limit, setting).await?;
     let component: Arc<[u8]> = bytes.into();
     let digest = Digest::of(&component);
     let inspected = tokio::select! {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use axum::{Json, extract::State, http::StatusCode};
+use axum::{Json, extract::State};
 use segno_core::{
     command::Command,
     id::PromiseId,
@@ -16,6 +16,7 @@ use super::{
     body::{PathSegment, UrlQuery},
     control::act,
     model::{InvocationOutcome, RemoveQuery, Removed},
+    problem_kind as kind,
     refusals::Refusals,
     state::{promise_id, unexpected},
     wait::outcome,
@@ -59,11 +60,10 @@ pub async fn remove(
     };
     match removed {
         Ok(promises) => Ok(Json(Removed { id: id.to_string(), promises })),
-        Err(kept) => Err(ApiError::Refused {
-            status: StatusCode::CONFLICT,
-            code: "not-removable",
-            reason: format!("`{id}` was not removed: {kept}; {}", advice(&kept)),
-        }),
+        Err(kept) => Err(ApiError::refused(
+            kind::NOT_REMOVABLE,
+            format!("`{id}` was not removed: {kept}; {}", advice(&kept)),
+        )),
     }
 }
 
@@ -155,13 +155,12 @@ pub async fn remove_journal(
     let id = promise_id(id)?;
     let row = api.invocation(&id).await?;
     if row.promise.is_pending() {
-        return Err(ApiError::Refused {
-            status: StatusCode::CONFLICT,
-            code: "not-ended",
-            reason: format!(
+        return Err(ApiError::refused(
+            kind::NOT_ENDED,
+            format!(
                 "`{id}` has not ended and needs its journal: wait for its end, or cancel or kill it first"
             ),
-        });
+        ));
     }
     act(&api, &id, Command::JournalRemove { id: id.clone() }).await?;
     outcome(&api.invocation(&id).await?).map(Json)

@@ -1,6 +1,6 @@
 //! Replays an invocation, to check that its journal is reproduced.
 
-use axum::{Json, extract::State, http::StatusCode};
+use axum::{Json, extract::State};
 use segno_core::{
     command::Command,
     id::{Digest, PromiseId},
@@ -20,6 +20,7 @@ use super::{
     model::{
         DivergenceView, FieldDifference, Note, OpenPlaceView, Replay, ReplayRequest, ReplayVerdict,
     },
+    problem_kind as kind,
     refusals::Refusals,
     state::{refused, unexpected},
     view,
@@ -75,15 +76,15 @@ async fn open(api: &Api, id: &PromiseId, at: Option<u32>) -> Result<Vec<OpenPlac
 
 /// Converts the reason why nothing could be replayed.
 pub(super) fn not_replayed(error: ReplayError) -> ApiError {
-    let code = match error {
+    let kind = match error {
         ReplayError::NotFound(id) => return ApiError::UnknownInvocation(id.to_string()),
         ReplayError::Store(error) => return error.into(),
-        ReplayError::NoJournal(..) => "no-journal",
-        ReplayError::NoSuchRecord { .. } => "no-such-record",
-        ReplayError::Damaged(..) => "journal-damaged",
-        ReplayError::Guest { .. } => "replay-failed",
+        ReplayError::NoJournal(..) => kind::NO_JOURNAL,
+        ReplayError::NoSuchRecord { .. } => kind::NO_SUCH_RECORD,
+        ReplayError::Damaged(..) => kind::JOURNAL_DAMAGED,
+        ReplayError::Guest { .. } => kind::REPLAY_FAILED,
     };
-    ApiError::Refused { status: StatusCode::CONFLICT, code, reason: error.to_string() }
+    ApiError::refused(kind, error.to_string())
 }
 
 /// Converts a report for the answer.

@@ -15,6 +15,7 @@ use super::{
     Api, ApiError,
     body::{JsonBody, PathSegment},
     model::{RestartInvocation, StartInvocation, Started},
+    new_invocation, problem_kind as kind,
     refusals::Refusals,
     start,
 };
@@ -63,26 +64,24 @@ fn again(
     module: Option<&str>,
 ) -> Result<StartInvocation, ApiError> {
     if graph::is_run(promise) {
-        return Err(ApiError::Refused {
-            status: StatusCode::CONFLICT,
-            code: "is-a-graph-run",
-            reason: format!(
+        return Err(ApiError::refused(
+            kind::IS_A_GRAPH_RUN,
+            format!(
                 "`{0}` is the run of a graph: `segno graph retry-failed {0}` starts one that takes over what it \
                  completed, `segno graph show {0} --format plan` prints its plan for `segno graph run`",
                 promise.id()
             ),
-        });
+        ));
     }
     let module = module.map_or_else(|| target::module_of(promise), ToOwned::to_owned);
     if module.is_empty() {
-        return Err(ApiError::Refused {
-            status: StatusCode::CONFLICT,
-            code: "no-module",
-            reason: format!(
+        return Err(ApiError::refused(
+            kind::NO_MODULE,
+            format!(
                 "`{}` runs on no module: only what this host executes is started once more",
                 promise.id()
             ),
-        });
+        ));
     }
     let labels = promise.spec.tags.iter().filter_map(|(name, value)| {
         Some((name.strip_prefix(tags::LABEL_PREFIX)?.to_owned(), value.clone()))
@@ -91,19 +90,15 @@ fn again(
     labels.insert(RESTART_OF.to_owned(), promise.id().to_string());
     let spec = &promise.spec;
     let input = values::read_json(&values::input(&spec.param)).map_err(|reason| {
-        ApiError::Refused {
-            status: StatusCode::CONFLICT,
-            code: "unreadable-input",
-            reason: format!(
+        ApiError::refused(kind::UNREADABLE_INPUT, format!(
                 "the input of `{}` is not JSON, and cannot be passed on: {reason}; start the function with another one",
                 promise.id()
-            ),
-        }
+            ))
     })?;
     let begun = tags::delay(&spec.tags).unwrap_or(spec.created_at).max(spec.created_at);
     let limit = (spec.timeout_at < Timestamp::NEVER)
         .then(|| u64::try_from(spec.timeout_at.0.saturating_sub(begun.0)).unwrap_or_default());
-    let (retry, attempt_timeout_ms) = start::attempts_of(&spec.param);
+    let (retry, attempt_timeout_ms) = new_invocation::attempts_of(&spec.param);
     Ok(StartInvocation {
         target: format!("{module}/{}", target::function_of(promise)),
         input,
@@ -124,9 +119,8 @@ pub(super) async fn free(api: &Api, id: &PromiseId) -> Result<String, ApiError> 
             return Ok(new.to_string());
         }
     }
-    Err(ApiError::Refused {
-        status: StatusCode::CONFLICT,
-        code: "id-taken",
-        reason: format!("`{id}-r1` to `{id}-r{NUMBERED}` are taken: name the id of the new one"),
-    })
+    Err(ApiError::refused(
+        kind::ID_TAKEN,
+        format!("`{id}-r1` to `{id}-r{NUMBERED}` are taken: name the id of the new one"),
+    ))
 }

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use axum::{
     Router,
-    body::Body,
-    http::{Extensions, HeaderMap, StatusCode, header},
+    http::{HeaderMap, StatusCode, header},
 };
 use segno_core::{
     command::Command,
@@ -25,11 +24,11 @@ use super::{
         AccessControl,
         sessions::{BrowserSession, BrowserSessions},
     },
-    admission::{Admission, AdmissionLimits, AdmissionTicket},
-    body,
+    admission::{Admission, AdmissionLimits},
     catalog::Catalog,
     error::ApiError,
     inspector::ComponentInspector,
+    problem_kind::ProblemKind,
     reads::{PermittedRead, ReadPermits},
 };
 
@@ -118,29 +117,6 @@ impl Api {
         self.admission.command(&self.host.env).await
     }
 
-    /// Admits a request whose body is still to be read, unless its connection already waited for
-    /// the permit.
-    pub async fn let_in(&self, came: &Extensions) -> Result<OwnedSemaphorePermit, ApiError> {
-        match came.get().and_then(AdmissionTicket::take) {
-            Some(place) => place,
-            None => self.admission.request(&self.host.env).await,
-        }
-    }
-
-    /// Reads a body of at most `limit` bytes; `setting` names the setting of the limit. The body
-    /// holds the permit of an admitted request. The body of a refused request is also read, so that
-    /// the refusal can identify the request.
-    pub async fn read(
-        &self,
-        headers: &HeaderMap,
-        body: Body,
-        entry: Option<OwnedSemaphorePermit>,
-        limit: usize,
-        setting: &'static str,
-    ) -> Result<(Vec<u8>, impl Send + use<>), ApiError> {
-        body::read(self, headers, body, entry, limit, setting).await
-    }
-
     /// Sends one command, with a permit. A refusal is returned as a reply; only failures of the
     /// store are errors.
     pub async fn execute(&self, command: Command) -> Result<Reply, ApiError> {
@@ -221,16 +197,15 @@ pub(super) fn refused(id: &PromiseId, refusal: Refusal) -> ApiError {
             state: status.to_string(),
             wanted: "this can be done to halted invocations only",
         },
-        other => ApiError::Refused {
-            status: match other.code() {
+        other => {
+            let status = match other.code() {
                 400 => StatusCode::BAD_REQUEST,
                 409 => StatusCode::CONFLICT,
                 500 => StatusCode::INTERNAL_SERVER_ERROR,
                 _ => StatusCode::UNPROCESSABLE_ENTITY,
-            },
-            code: other.kind(),
-            reason: other.to_string(),
-        },
+            };
+            ApiError::refused(ProblemKind::of_engine(status, other.kind()), other.to_string())
+        }
     }
 }
 
@@ -242,11 +217,8 @@ pub(super) fn bad_name(field: &'static str, bad: &MalformedName) -> ApiError {
 impl From<KeyReuseError> for ApiError {
     fn from(reused: KeyReuseError) -> Self {
         let refusal = Refusal::from(reused);
-        Self::Refused {
-            status: StatusCode::CONFLICT,
-            code: refusal.kind(),
-            reason: refusal.to_string(),
-        }
+        let kind = ProblemKind::of_engine(StatusCode::CONFLICT, refusal.kind());
+        Self::refused(kind, refusal.to_string())
     }
 }
 

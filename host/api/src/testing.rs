@@ -224,14 +224,7 @@ impl ApiWorld {
         for (node, state, value) in nodes {
             let id = claim.id.attempt(node, 0);
             if *state != NodeState::Skipped {
-                acts.push(FenceOperation::Create {
-                    new: NewPromise {
-                        id: id.clone(),
-                        param: Stored::default(),
-                        tags: Tags::new(),
-                        timeout_at: Timestamp::NEVER,
-                    },
-                });
+                acts.push(FenceOperation::Create { new: new_promise(id.clone(), &[]) });
             }
             if let Some(value) = value {
                 let (verdict, value) = match value {
@@ -244,10 +237,26 @@ impl ApiWorld {
             let row = NodeRow { state: *state, attempt: 0 };
             acts.push(FenceOperation::Node { node: Text::from(*node), row, reset: None });
         }
+        self.fence(claim, acts).await;
+    }
+
+    /// Commits these actions under a claim, numbered from 0.
+    pub async fn fence(&self, claim: &Claim, acts: impl IntoIterator<Item = FenceOperation>) {
         let actions = (0..).zip(acts);
         let actions = actions.map(|(index, act)| FenceAction { index: CommandIndex(index), act });
         let (claim, actions) = (claim.clone(), actions.collect());
         self.command(Command::TaskFence { claim, records: vec![], logs: vec![], actions }).await;
+    }
+
+    /// Suspends the task of a claim until one of these promises settles.
+    pub async fn suspend(&self, claim: Claim, awaits: impl IntoIterator<Item = PromiseId>) {
+        let awaits = awaits.into_iter().collect();
+        self.command(Command::TaskSuspend { claim, records: vec![], logs: vec![], awaits }).await;
+    }
+
+    /// Creates a promise without a deadline, with these tags.
+    pub async fn promise(&self, id: &str, tags: &[(&str, &str)]) {
+        self.command(Command::PromiseCreate(new_promise(id, tags))).await;
     }
 
     /// Begins the compensation of a step of the saga `trip`.
@@ -264,20 +273,11 @@ impl ApiWorld {
     }
 
     async fn make(&self, claim: &Claim, promises: impl IntoIterator<Item = (String, Tags)>) {
-        let action = |(index, (id, tags)): (u32, (String, Tags))| FenceAction {
-            index: CommandIndex(index),
-            act: FenceOperation::Create {
-                new: NewPromise {
-                    id: id.as_str().into(),
-                    param: Stored::of(&b"{\"func\":\"ship\",\"args\":[]}"[..]),
-                    tags,
-                    timeout_at: Timestamp::NEVER,
-                },
-            },
+        let param = Stored::of(&b"{\"func\":\"ship\",\"args\":[]}"[..]);
+        let create = |(id, tags): (String, Tags)| FenceOperation::Create {
+            new: NewPromise { tags, param: param.clone(), ..new_promise(id.as_str(), &[]) },
         };
-        let actions = (0..).zip(promises).map(action).collect();
-        let claim = claim.clone();
-        self.command(Command::TaskFence { claim, records: vec![], logs: vec![], actions }).await;
+        self.fence(claim, promises.into_iter().map(create)).await;
     }
 
     /// Settles a promise of any kind.
@@ -366,13 +366,7 @@ impl ApiWorld {
 
     /// Creates an external promise.
     pub async fn gate(&self, id: &str) {
-        let new = NewPromise {
-            id: PromiseId::from(id),
-            param: Stored::default(),
-            tags: Tags::new(),
-            timeout_at: Timestamp::NEVER,
-        };
-        self.command(Command::PromiseCreate(new)).await;
+        self.promise(id, &[]).await;
     }
 
     /// Returns the digest of the module with this alias.
@@ -445,6 +439,12 @@ impl TestResponse {
         assert!(self.status.is_success(), "{self:?}");
         self.body
     }
+}
+
+/// A promise without a deadline, with these tags.
+pub fn new_promise(id: impl Into<PromiseId>, tags: &[(&str, &str)]) -> NewPromise {
+    let tags = tags.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+    NewPromise { id: id.into(), param: Stored::default(), tags, timeout_at: Timestamp::NEVER }
 }
 
 fn trip_step(seq: usize) -> Tags {

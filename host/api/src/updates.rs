@@ -1,10 +1,6 @@
 //! Updates of workflows: sends them, and waits for the answers.
 
-use axum::{
-    Json,
-    extract::State,
-    http::{HeaderMap, StatusCode},
-};
+use axum::{Json, extract::State, http::HeaderMap};
 use segno_core::{
     command::Command,
     id::PromiseId,
@@ -26,7 +22,7 @@ use super::{
         FailureView, HandlerKind, SendUpdate, StartFirst, StartInvocation, UpdateAnswer,
         UpdateState, UpdateWait,
     },
-    promises,
+    problem_kind as kind, promises,
     refusals::Refusals,
     start,
     state::{refused, unexpected},
@@ -191,14 +187,13 @@ impl UpdateRequest<'_> {
             };
             answer(what.0, self.name, &asked.outcome)?;
             if asked.records < asked.of {
-                return Err(ApiError::Refused {
-                    status: StatusCode::CONFLICT,
-                    code: "replay-failed",
-                    reason: format!(
+                return Err(ApiError::refused(
+                    kind::REPLAY_FAILED,
+                    format!(
                         "`{}` takes no update: its code does not get past record {} of {}; `segno replay {}` shows why",
                         self.id, asked.records, asked.of, self.id
                     ),
-                });
+                ));
             }
             match self.offer(api, id, &key, (asked.records, asked.signals)).await? {
                 UpdateAttempt::Accepted(id, n) => return Ok((id, n)),

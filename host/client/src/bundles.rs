@@ -18,9 +18,6 @@ pub struct BundleDownload {
 
 impl Client {
     /// Requests a bundle of an invocation.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn bundle(
         &self,
         id: &str,
@@ -30,9 +27,6 @@ impl Client {
     }
 
     /// Requests a bundle of all unfinished executions of a module.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn bundle_in_flight(
         &self,
         module: &str,

@@ -9,9 +9,6 @@ use super::{Client, ClientError};
 
 impl Client {
     /// Reads unacknowledged events.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn events(&self, query: &EventQuery) -> Result<EventPage, ClientError> {
         let wait = Duration::from_millis(query.wait_ms.unwrap_or(0));
         let request = self.request_with(Method::GET, &["v1", "events"], query);
@@ -19,9 +16,6 @@ impl Client {
     }
 
     /// Acknowledges events: later reads omit them.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn acknowledge(&self, ids: Vec<String>) -> Result<Acknowledged, ClientError> {
         self.post(&["v1", "events", "ack"], &AcknowledgeEvents { ids }).await
     }

@@ -10,41 +10,28 @@ use super::{Client, ClientError};
 
 impl Client {
     /// Checks a plan, including that the host has every function and module that it names.
-    ///
-    /// # Errors
-    /// See [`ClientError`]; the refusal lists all faults of the plan.
+    /// The refusal lists all faults of the plan.
     pub async fn check_graph(&self, start: &StartGraph) -> Result<GraphChecked, ClientError> {
         self.post(&["v1", "graphs", "check"], start).await
     }
 
     /// Starts a run of a plan.
-    ///
-    /// # Errors
-    /// See [`ClientError`]; the refusal lists all faults of the plan.
+    /// The refusal lists all faults of the plan.
     pub async fn start_graph(&self, start: &StartGraph) -> Result<GraphStarted, ClientError> {
         self.post(&["v1", "graphs"], start).await
     }
 
     /// Reads the state of a run and a page of its nodes.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn graph(&self, id: &str, query: &GraphQuery) -> Result<GraphRun, ClientError> {
         self.get(&["v1", "graphs", id], query).await
     }
 
     /// Reads the plan of a run.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn graph_plan(&self, id: &str) -> Result<Value, ClientError> {
         self.get(&["v1", "graphs", id, "plan"], &()).await
     }
 
     /// Reads a page of the history of a run.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn graph_history(
         &self,
         id: &str,
@@ -54,9 +41,7 @@ impl Client {
     }
 
     /// Starts a run that takes over the completed nodes of another run.
-    ///
-    /// # Errors
-    /// See [`ClientError`]; the host refuses while the other run has not ended.
+    /// The host refuses while the other run has not ended.
     pub async fn retry_graph(
         &self,
         id: &str,

@@ -60,17 +60,11 @@ impl Client {
     }
 
     /// Checks that the host's process answers.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn health(&self) -> Result<Health, ClientError> {
         self.read(self.request(Method::GET, &["health"])).await
     }
 
     /// Checks that the host accepts work.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn ready(&self) -> Result<Readiness, ClientError> {
         self.read(self.request(Method::GET, &["ready"])).await
     }

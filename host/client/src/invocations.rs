@@ -14,11 +14,8 @@ use segno_model::{
 use super::{Client, ClientError};
 
 impl Client {
-    /// Starts an invocation, or finds the one with the same id.
-    ///
-    /// # Errors
-    /// See [`ClientError`]. If it is unknown if the host processed the request, a start with an id
-    /// can be sent again.
+    /// Starts an invocation, or finds the one with the same id. If it is unknown if the host
+    /// processed the request, a start with an id can be sent again.
     pub async fn start(&self, start: &StartInvocation) -> Result<Started, ClientError> {
         let wait = Duration::from_millis(start.wait_ms.unwrap_or(0));
         let request = self.request(Method::POST, &["v1", "invocations"]).json(start);
@@ -26,26 +23,17 @@ impl Client {
     }
 
     /// Lists a page of invocations, newest first.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn list(&self, query: &InvocationQuery) -> Result<InvocationPage, ClientError> {
         self.get(&["v1", "invocations"], query).await
     }
 
     /// Reads an invocation.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn invocation(&self, id: &str) -> Result<Invocation, ClientError> {
         self.get(&["v1", "invocations", id], &()).await
     }
 
     /// Waits for the end of an invocation. Returns its current state when `limit` or the host's own
     /// limit has passed.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn wait(&self, id: &str, limit: Duration) -> Result<InvocationOutcome, ClientError> {
         let timeout_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
         let path = ["v1", "invocations", id, "wait"];
@@ -55,17 +43,11 @@ impl Client {
     }
 
     /// Reads the sagas of an invocation.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn sagas(&self, id: &str) -> Result<SagaPage, ClientError> {
         self.get(&["v1", "invocations", id, "sagas"], &()).await
     }
 
     /// Reads records of a journal.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn journal(
         &self,
         id: &str,
@@ -76,9 +58,6 @@ impl Client {
     }
 
     /// Reads a whole journal.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn whole_journal(&self, id: &str) -> Result<Vec<JournalRecord>, ClientError> {
         let mut records = Vec::new();
         let mut next = Some(0);
@@ -91,41 +70,27 @@ impl Client {
     }
 
     /// Reads log lines.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn logs(&self, id: &str, from: u32, limit: u32) -> Result<LogPage, ClientError> {
         self.get(&["v1", "invocations", id, "logs"], &range(from, limit)).await
     }
 
     /// Requests the cancellation of an invocation, which may then clean up.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn cancel(&self, id: &str) -> Result<Accepted, ClientError> {
         self.post(&["v1", "invocations", id, "cancel"], &serde_json::json!({})).await
     }
 
     /// Kills an invocation: ends it immediately, without cleaning up.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn kill(&self, id: &str) -> Result<Accepted, ClientError> {
         self.post(&["v1", "invocations", id, "kill"], &serde_json::json!({})).await
     }
 
     /// Continues a halted invocation, on another module if `module` is given.
-    ///
-    /// # Errors
-    /// See [`ClientError`]; the host refuses a module that does not repeat the journal.
+    /// The host refuses a module that does not repeat the journal.
     pub async fn resume(&self, id: &str, module: Option<String>) -> Result<Continued, ClientError> {
         self.post(&["v1", "invocations", id, "continue"], &ContinueInvocation { module }).await
     }
 
     /// Starts a new invocation with the function, input and labels of this one.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn restart(
         &self,
         id: &str,
@@ -136,27 +101,20 @@ impl Client {
 
     /// Starts a new invocation from the first records of this one's journal, or does a dry run of
     /// it.
-    ///
-    /// # Errors
-    /// See [`ClientError`]; the host refuses if no fork is possible at that record, or if the
+    /// The host refuses if no fork is possible at that record, or if the
     /// module does not repeat the records.
     pub async fn fork(&self, id: &str, fork: &ForkInvocation) -> Result<Forked, ClientError> {
         self.post(&["v1", "invocations", id, "fork"], fork).await
     }
 
     /// Removes an ended invocation and all its descendants.
-    ///
-    /// # Errors
-    /// See [`ClientError`]; the refusal says why the invocation cannot be removed.
+    /// The refusal says why the invocation cannot be removed.
     pub async fn remove(&self, id: &str) -> Result<Removed, ClientError> {
         self.read(self.request(Method::DELETE, &["v1", "invocations", id])).await
     }
 
     /// Cancels an invocation and all its descendants, kills those that have not ended after
     /// `grace_ms` milliseconds, and removes all of them.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn cancel_and_remove(&self, id: &str, grace_ms: u64) -> Result<Removed, ClientError> {
         let query = RemoveQuery { cancel: Some(true), grace_ms: Some(grace_ms) };
         let request = self.request_with(Method::DELETE, &["v1", "invocations", id], &query);
@@ -164,17 +122,11 @@ impl Client {
     }
 
     /// Removes the journal of an ended invocation.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn remove_journal(&self, id: &str) -> Result<InvocationOutcome, ClientError> {
         self.read(self.request(Method::DELETE, &["v1", "invocations", id, "journal"])).await
     }
 
     /// Sends a signal.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn signal(
         &self,
         id: &str,
@@ -184,9 +136,6 @@ impl Client {
     }
 
     /// Sends a query to a workflow and returns its answer.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn query(
         &self,
         id: &str,
@@ -200,9 +149,6 @@ impl Client {
     }
 
     /// Sends an update to a workflow. The host waits up to [`SendUpdate::timeout_ms`].
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn update(
         &self,
         id: &str,
@@ -216,17 +162,11 @@ impl Client {
     }
 
     /// Reads why an invocation does not progress.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn why(&self, id: &str) -> Result<Why, ClientError> {
         self.get(&["v1", "invocations", id, "why"], &()).await
     }
 
     /// Moves an invocation to a module (alias or digest) that repeats its journal.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn relocate(&self, id: &str, module: &str) -> Result<Moved, ClientError> {
         let body = MoveInvocation { module: module.to_owned() };
         let request = self.request(Method::POST, &["v1", "invocations", id, "move"]).json(&body);
@@ -235,17 +175,11 @@ impl Client {
 
     /// Replays an invocation's journal against a module, given by alias or digest. `None`: the
     /// module that wrote the journal.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn replay(&self, id: &str, module: Option<&str>) -> Result<Replay, ClientError> {
         self.replay_to(id, module, None).await
     }
 
     /// Like [`replay`](Self::replay), for the first `at` records only; `None` replays all.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn replay_to(
         &self,
         id: &str,

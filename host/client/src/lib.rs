@@ -1,4 +1,5 @@
-//! The client of the API, for the command line, the demo and the tests.
+//! The client of the API, for the command line, the demo and the tests. Each request is a method of
+//! [`Client`] and fails with a [`ClientError`].
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -7,17 +7,11 @@ use super::{Client, ClientError};
 
 impl Client {
     /// Lists a page of limits, by name.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn limits(&self, query: &LimitQuery) -> Result<LimitList, ClientError> {
         self.get(&["v1", "limits"], query).await
     }
 
     /// Reads a limit with a page of its keys.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn limit(
         &self,
         [module, function]: [&str; 2],
@@ -27,9 +21,7 @@ impl Client {
     }
 
     /// Sets a limit, or resets it to the module's declaration if `rule` is `None`.
-    ///
-    /// # Errors
-    /// See [`ClientError`]; the host refuses an invalid rule.
+    /// The host refuses an invalid rule.
     pub async fn set_limit(
         &self,
         [module, function]: [&str; 2],

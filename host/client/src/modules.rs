@@ -15,9 +15,6 @@ const UPLOAD: Duration = Duration::from_secs(300);
 
 impl Client {
     /// Uploads a component and points `alias` to it.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn deploy(
         &self,
         component: Vec<u8>,
@@ -32,9 +29,6 @@ impl Client {
     }
 
     /// Replays a page of unfinished executions of `module` on a candidate module.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn check(
         &self,
         module: &str,
@@ -45,9 +39,6 @@ impl Client {
     }
 
     /// Runs a module as a shadow of the live executions of `module`, without effects.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn shadow(
         &self,
         module: &str,
@@ -60,33 +51,21 @@ impl Client {
     }
 
     /// Lists the stored modules.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn modules(&self) -> Result<ModuleList, ClientError> {
         self.get(&["v1", "modules"], &()).await
     }
 
     /// Reads a module, by alias or digest.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn module(&self, name: &str) -> Result<Module, ClientError> {
         self.get(&["v1", "modules", name], &()).await
     }
 
     /// Removes an alias.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn undeploy(&self, alias: &str) -> Result<Undeployed, ClientError> {
         self.read(self.request(Method::DELETE, &["v1", "modules", alias])).await
     }
 
     /// Downloads a module's component.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn component(&self, name: &str) -> Result<Vec<u8>, ClientError> {
         let request = self.request(Method::GET, &["v1", "modules", name, "component"]);
         let response = self.send(self.patient(request, UPLOAD)).await?;

@@ -11,17 +11,11 @@ use super::{Client, ClientError};
 
 impl Client {
     /// Lists a page of objects, by name.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn objects(&self, query: &ObjectQuery) -> Result<ObjectList, ClientError> {
         self.get(&["v1", "objects"], query).await
     }
 
     /// Reads an object: its state or the value of one name, and the holder of its turn.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn object(
         &self,
         [module, object, key]: [&str; 3],
@@ -32,9 +26,7 @@ impl Client {
     }
 
     /// Changes the state of an object.
-    ///
-    /// # Errors
-    /// See [`ClientError`]; the host refuses while an invocation holds the turn or waits for it.
+    /// The host refuses while an invocation holds the turn or waits for it.
     pub async fn change_object(
         &self,
         [module, object, key]: [&str; 3],
@@ -45,9 +37,6 @@ impl Client {
     }
 
     /// Reads a promise of an object.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn object_promise(
         &self,
         [module, object, key]: [&str; 3],
@@ -57,9 +46,6 @@ impl Client {
     }
 
     /// Resolves a promise of an object, and creates it if it does not exist.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn resolve_object_promise(
         &self,
         [module, object, key]: [&str; 3],
@@ -71,9 +57,6 @@ impl Client {
     }
 
     /// Rejects a promise of an object with `failure`, and creates it if it does not exist.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn reject_object_promise(
         &self,
         [module, object, key]: [&str; 3],

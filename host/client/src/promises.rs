@@ -10,9 +10,6 @@ use super::{Client, ClientError};
 
 impl Client {
     /// Creates a promise, or finds the one with the same id.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn create_promise(
         &self,
         promise: &CreatePromise,
@@ -21,50 +18,32 @@ impl Client {
     }
 
     /// Lists a page of promises, by id.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn promises(&self, query: &PromiseQuery) -> Result<PromisePage, ClientError> {
         self.get(&["v1", "promises"], query).await
     }
 
     /// Reads a promise.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn promise(&self, id: &str) -> Result<PromiseView, ClientError> {
         self.get(&["v1", "promises", id], &()).await
     }
 
     /// Reads a page of the tree of calls below a promise.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn tree(&self, id: &str, query: &TreeQuery) -> Result<TreePage, ClientError> {
         self.get(&["v1", "promises", id, "tree"], query).await
     }
 
     /// Resolves a promise with `value`.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn resolve(&self, id: &str, value: Value) -> Result<PromiseView, ClientError> {
         self.post(&["v1", "promises", id, "resolve"], &ResolvePromise { value }).await
     }
 
     /// Rejects a promise with `failure`.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn reject(&self, id: &str, failure: FailureView) -> Result<PromiseView, ClientError> {
         let body = RejectPromise { failure: Some(failure), value: None };
         self.post(&["v1", "promises", id, "reject"], &body).await
     }
 
     /// Settles a promise as cancelled.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn cancel_promise(&self, id: &str) -> Result<PromiseView, ClientError> {
         self.post(&["v1", "promises", id, "cancel"], &serde_json::json!({})).await
     }

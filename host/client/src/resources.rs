@@ -8,17 +8,12 @@ use super::{Client, ClientError};
 
 impl Client {
     /// Reads a resource and its last lease.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn resource(&self, name: &str) -> Result<ResourceView, ClientError> {
         self.get(&["v1", "resources", name], &()).await
     }
 
     /// Leases a resource.
-    ///
-    /// # Errors
-    /// See [`ClientError`]; the host refuses while another holder has the lease.
+    /// The host refuses while another holder has the lease.
     pub async fn lease(
         &self,
         name: &str,
@@ -30,9 +25,7 @@ impl Client {
     }
 
     /// Writes a resource with a fencing token.
-    ///
-    /// # Errors
-    /// See [`ClientError`]; the host refuses if a larger token has written the resource.
+    /// The host refuses if a larger token has written the resource.
     pub async fn put(
         &self,
         name: &str,

@@ -10,9 +10,6 @@ use super::{Client, ClientError};
 
 impl Client {
     /// Creates a schedule, or finds the one with the same id.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn create_schedule(
         &self,
         schedule: &CreateSchedule,
@@ -21,33 +18,21 @@ impl Client {
     }
 
     /// Lists a page of schedules, by id.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn schedules(&self, query: &ScheduleQuery) -> Result<ScheduleList, ClientError> {
         self.get(&["v1", "schedules"], query).await
     }
 
     /// Reads a schedule.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn schedule(&self, id: &str) -> Result<ScheduleView, ClientError> {
         self.get(&["v1", "schedules", id], &()).await
     }
 
     /// Removes a schedule; its invocations remain.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn delete_schedule(&self, id: &str) -> Result<Accepted, ClientError> {
         self.read(self.request(Method::DELETE, &["v1", "schedules", id])).await
     }
 
     /// Pauses or resumes a schedule.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn pause_schedule(
         &self,
         id: &str,
@@ -58,17 +43,11 @@ impl Client {
     }
 
     /// Starts an invocation of a schedule now, even if the schedule is paused.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn trigger(&self, id: &str, trigger: &Trigger) -> Result<Triggered, ClientError> {
         self.post(&["v1", "schedules", id, "trigger"], trigger).await
     }
 
     /// Starts the missed occurrences of a schedule in a past interval, at most the first 100.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn backfill(&self, id: &str, range: &Backfill) -> Result<Backfilled, ClientError> {
         self.post(&["v1", "schedules", id, "backfill"], range).await
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{FailureView, InvocationState};
+use super::{FailureView, InvocationState, whole};
 
 /// The body of `POST /v1/graphs` and `POST /v1/graphs/check`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -32,11 +32,7 @@ pub struct StartGraph {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
     /// Maximum number of concurrently running nodes; overrides the plan's setting.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "super::whole::unsigned_if_any"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::opt_u64")]
     pub max_parallel: Option<u64>,
     /// True if the first failing node ends the run; overrides the plan's setting.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{FailureView, PromiseState, StartInvocation};
+use super::{FailureView, PromiseState, StartInvocation, whole};
 
 /// Parameters of listing objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
@@ -146,28 +146,16 @@ pub struct CallObject {
     pub input: Value,
     /// Milliseconds from now to the deadline, including the wait for the turn. Absent: the
     /// function's own default, if it has one.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "super::whole::unsigned_if_any"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::opt_u64")]
     pub timeout_ms: Option<u64>,
     /// The earliest start.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "super::whole::signed_if_any"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::opt_i64")]
     pub start_at_ms: Option<i64>,
     /// Labels by which invocations are listed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// Maximum wait for the end before answering, in milliseconds.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "super::whole::unsigned_if_any"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::opt_u64")]
     pub wait_ms: Option<u64>,
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-use super::UnreadableRow;
+use super::{UnreadableRow, whole};
 
 /// The state of a promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -183,11 +183,7 @@ pub struct CreatePromise {
     )]
     pub id: String,
     /// Milliseconds from now to the deadline; no deadline if absent.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "super::whole::unsigned_if_any"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::opt_u64")]
     pub timeout_ms: Option<u64>,
     /// Tags. With `target` (`poll://…` or `http(s)://…`) an external worker produces the value;
     /// `timer` with the value `true` resolves the promise at its deadline; `parent` shows the

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{InvocationState, UnreadableRow};
+use super::{InvocationState, UnreadableRow, whole};
 
 /// Policy for an occurrence while the schedule's last invocation has not ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -45,11 +45,7 @@ pub struct CreateSchedule {
     pub zone: Option<String>,
     /// Maximum random delay between an occurrence and its start, at most one day. The delay of an
     /// occurrence is always the same.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "super::whole::unsigned_if_any"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::opt_u64")]
     #[schema(maximum = 86_400_000)]
     pub jitter_ms: Option<u64>,
     /// The function to start: `MODULE/FUNCTION` or `wasm://MODULE/FUNCTION`; or the address of an
@@ -65,11 +61,7 @@ pub struct CreateSchedule {
     pub invocation_id: Option<String>,
     /// Milliseconds from each occurrence to the deadline of its invocation. Absent: the function's
     /// own default, if it has one.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "super::whole::unsigned_if_any"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::opt_u64")]
     pub timeout_ms: Option<u64>,
     /// Policy for occurrences while the last invocation has not ended.
     #[serde(default)]
@@ -185,11 +177,7 @@ pub struct Upcoming {
 pub struct Trigger {
     /// The instant used in the invocation's id; now if absent. The same instant again starts
     /// nothing, so a request with an instant may be repeated.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "super::whole::signed_if_any"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::opt_i64")]
     pub at_ms: Option<i64>,
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{BehindLimit, InvocationOutcome, StartFirst};
+use super::{BehindLimit, InvocationOutcome, StartFirst, whole};
 
 /// The body of `POST /v1/invocations`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -30,39 +30,23 @@ pub struct StartInvocation {
     #[serde(default)]
     pub input: Value,
     /// Milliseconds from now to the deadline. Absent: the function's own default, if it has one.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "super::whole::unsigned_if_any"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::opt_u64")]
     pub timeout_ms: Option<u64>,
     /// The earliest start.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "super::whole::signed_if_any"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::opt_i64")]
     pub start_at_ms: Option<i64>,
     /// Labels by which invocations are listed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// Maximum wait for the end before answering, in milliseconds.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "super::whole::unsigned_if_any"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::opt_u64")]
     pub wait_ms: Option<u64>,
     /// Retry policy of an activity; the function's own if absent. No effect on workflows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<StartRetry>,
     /// Maximum duration of one attempt of an activity, in milliseconds. An attempt that takes
     /// longer is dropped and fails with code 408, so that `retry` applies. No effect on workflows.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "super::whole::unsigned_if_any"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::opt_u64")]
     #[schema(minimum = 1)]
     pub attempt_timeout_ms: Option<u64>,
 }
@@ -73,22 +57,14 @@ pub struct StartInvocation {
 #[serde(deny_unknown_fields)]
 pub struct StartRetry {
     /// The delay before the second attempt, in milliseconds.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "super::whole::unsigned_if_any"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::opt_u64")]
     pub initial_ms: Option<u64>,
     /// Factor by which each delay exceeds the previous one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0)]
     pub factor: Option<f64>,
     /// Maximum delay, in milliseconds.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "super::whole::unsigned_if_any"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::opt_u64")]
     pub max_ms: Option<u64>,
     /// Random fraction of each delay, from 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{Note, Progress, UnreadableRow};
+use super::{Note, Progress, UnreadableRow, whole};
 
 /// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -189,10 +189,6 @@ pub struct Removed {
 #[serde(deny_unknown_fields)]
 pub struct ReleaseTask {
     /// The version of the claim to release; any version if absent.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "super::whole::unsigned_if_any"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::opt_u64")]
     pub version: Option<u64>,
 }

@@ -42,13 +42,13 @@ pub fn unsigned<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
 }
 
 /// Parses an optional signed number.
-pub fn signed_if_any<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
+pub fn opt_i64<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
     Ok(Option::<WholeNumber>::deserialize(from)?.map(|given| given.0))
 }
 
 /// Parses an optional number that is not negative.
-pub fn unsigned_if_any<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    let number = signed_if_any(from)?;
+pub fn opt_u64<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    let number = opt_i64(from)?;
     let unsigned = |number: i64| {
         u64::try_from(number).map_err(|_| de::Error::custom(format!("{number} is negative")))
     };
@@ -78,7 +78,7 @@ mod tests {
     struct Both {
         #[serde(deserialize_with = "signed")]
         at: i64,
-        #[serde(default, deserialize_with = "unsigned_if_any")]
+        #[serde(default, deserialize_with = "opt_u64")]
         length: Option<u64>,
     }
 

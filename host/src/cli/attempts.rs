@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use segno_api::model::{JournalRecord, RecordKind, TreeNode, TreeQuery};
+use segno_client::Client;
+
 use super::{
     CliError, Console,
     console::YELLOW,
     pages::PageOptions,
     show::{failed_attempts, plain},
-};
-use crate::{
-    api::model::{JournalRecord, RecordKind, TreeNode, TreeQuery},
-    client::Client,
 };
 
 /// Column at which journal lines name their record.

@@ -1,7 +1,8 @@
 //! Formats the limit that an execution waits for.
 
+use segno_api::model::{BehindLimit, InvocationState, LimitHolder, LimitWait};
+
 use super::{show::plain, time::relative};
-use crate::api::model::{BehindLimit, InvocationState, LimitHolder, LimitWait};
 
 /// Formats a limit as `shop/order, key acme, priority 2`.
 pub fn name(behind: &BehindLimit) -> String {

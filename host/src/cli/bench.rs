@@ -4,18 +4,16 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum as _};
 use comfy_table::Color as Ink;
+use segno_bench::{
+    BenchOptions, BenchScenario, bench, hold,
+    report::{BenchReport, BenchSection, Conditions, Figure, FigureRole, GoalVerdict},
+};
+use segno_env::Env;
 
 use super::{
     CliError, Console, Exit,
     console::{BOLD, DIM},
     table::{TextCell, TextColumn, TextTable},
-};
-use crate::{
-    bench::{
-        BenchOptions, BenchScenario, bench, hold,
-        report::{BenchReport, BenchSection, Conditions, Figure, FigureRole, GoalVerdict},
-    },
-    runtime::Env,
 };
 
 /// Measure this machine: the cost of the host next to the bare disk, database and guest
@@ -173,7 +171,7 @@ fn row(figure: &Figure) -> Vec<TextCell> {
 }
 
 fn wanted(figure: &Figure) -> String {
-    use crate::bench::report::Goal;
+    use segno_bench::report::Goal;
     match figure.goal {
         Some(Goal::AtMost { must, .. }) => format!("at most {}", number(must)),
         Some(Goal::AtLeast { must, .. }) => format!("at least {}", number(must)),

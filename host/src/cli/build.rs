@@ -8,18 +8,16 @@ use std::{
 };
 
 use clap::Args;
+use segno_api::{ComponentInspector, model::ModuleDescription};
+use segno_build::{Project, ProjectError, ProjectOptions, crate_build::BuiltComponent, report};
 use segno_core::id::Digest;
+use segno_guest::{Compiler, Limits, PolicySource, Wasm, WasmConfig};
 
 use super::{
     CliError, Console, Exit, compile,
     console::{CYAN, DIM, ProgressMessage},
     modules::{contents, function_table},
     show::size,
-};
-use crate::{
-    api::{ComponentInspector, model::ModuleDescription},
-    build::{Project, ProjectError, ProjectOptions, crate_build::BuiltComponent, report},
-    guest::{Compiler, Limits, PolicySource, Wasm, WasmConfig},
 };
 
 /// Build a project to a component

@@ -7,7 +7,9 @@ use std::{
 };
 
 use clap::Args;
+use segno_api::model::BundleQuery;
 use segno_bundle::{BundleError, BundleItem, BundleReader, BundleRole, ChainLink, EXTENSION};
+use segno_client::{BundleDownload, Client};
 use segno_core::id::Digest;
 use serde_json::json;
 
@@ -16,10 +18,6 @@ use super::{
     build::other,
     console::{CYAN, DIM, YELLOW},
     show::size,
-};
-use crate::{
-    api::model::BundleQuery,
-    client::{BundleDownload, Client},
 };
 
 /// Write an invocation into one file, which can be replayed anywhere without a host

@@ -8,17 +8,15 @@ use std::{
 };
 
 use async_trait::async_trait;
+use segno_api::{AccessControl, Api, LocalApi};
 use segno_bundle::{EXTENSION, is_bundle};
+use segno_client::{Client, LocalHost};
 use segno_core::id::PromiseId;
+use segno_engine::bundles::{self, BundleContents, ContentsError};
+use segno_env::Env;
+use segno_guest::Limits;
 
 use super::{CliError, Console, build::other, compile, deploy::read_component, show::plain};
-use crate::{
-    api::{AccessControl, Api, LocalApi},
-    bundles::{self, BundleContents, ContentsError},
-    client::{Client, LocalHost},
-    guest::Limits,
-    runtime::Env,
-};
 
 /// Maximum number of ids named in an error.
 const NAMED: usize = 8;

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use clap::Args;
+use segno_api::model::InvocationOutcome;
+use segno_client::Client;
 
 use super::{
     CliError, Console, Exit,
@@ -10,7 +12,6 @@ use super::{
     start::InvocationArgs,
     time::read_length,
 };
-use crate::{api::model::InvocationOutcome, client::Client};
 
 /// Start a function, wait for its end and print its output
 #[derive(Debug, Args)]

@@ -3,6 +3,8 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use segno_api::model::{CheckRequest, CheckVerdict, CheckedExecution, ReplayVerdict};
+use segno_client::{Client, ClientError};
 use serde::Serialize;
 
 use super::{
@@ -13,10 +15,6 @@ use super::{
     polling::PollDeadline,
     show::{plain, plain_lines, short_digest},
     table::{TextCell, TextColumn, TextTable},
-};
-use crate::{
-    api::model::{CheckRequest, CheckVerdict, CheckedExecution, ReplayVerdict},
-    client::{Client, ClientError},
 };
 
 /// Maximum number of ids named with each difference.
@@ -172,9 +170,6 @@ impl CheckReport {
     }
 
     /// Prints the report with advice on the next step.
-    ///
-    /// # Errors
-    /// When the stream is closed.
     pub fn print(&self, console: &mut Console) -> Result<(), CliError> {
         self.print_findings(ShownDifferences::All, console)?;
         match &self.moved {
@@ -184,9 +179,6 @@ impl CheckReport {
     }
 
     /// Prints the findings, with the most common differences first, and the migrated executions.
-    ///
-    /// # Errors
-    /// When the stream is closed.
     pub fn print_findings(
         &self,
         differences: ShownDifferences,
@@ -264,9 +256,6 @@ impl MigrationResult {
 }
 
 /// Prints differences, grouped by equal ones.
-///
-/// # Errors
-/// When the stream is closed.
 pub fn print_differences(
     executions: &[CheckedExecution],
     console: &mut Console,

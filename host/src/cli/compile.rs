@@ -5,8 +5,9 @@ use std::{
     path::PathBuf,
 };
 
+use segno_guest::{Compiler, Limits, compile_into};
+
 use super::{CliError, Exit};
-use crate::guest::{Compiler, Limits, compile_into};
 
 /// The path of the running program or, if the file may have been replaced since, the system's
 /// handle of it.

@@ -95,9 +95,6 @@ impl Console {
 
     /// Prints a paragraph of the answer: the first line after `lead`, and further ones indented by
     /// `indent` columns.
-    ///
-    /// # Errors
-    /// When the stream is closed.
     pub fn paragraph(&mut self, lead: &str, text: &str, indent: usize) -> Result<(), CliError> {
         let columns =
             self.width.map_or(usize::MAX, |columns| columns.saturating_sub(indent).max(8));
@@ -113,27 +110,18 @@ impl Console {
     }
 
     /// Prints a line of the answer, with terminal control characters escaped.
-    ///
-    /// # Errors
-    /// When the stream is closed.
     pub fn line(&mut self, line: impl AsRef<str>) -> Result<(), CliError> {
         writeln!(self.out, "{}", text::tame(line.as_ref(), self.styled))?;
         Ok(())
     }
 
     /// Prints the answer as JSON.
-    ///
-    /// # Errors
-    /// When the stream is closed.
     pub fn document(&mut self, document: &impl Serialize) -> Result<(), CliError> {
         let text = serde_json::to_string_pretty(document).map_err(std::io::Error::from)?;
         self.line(text::tame_json(text))
     }
 
     /// Prints a table, as wide as its content or the terminal.
-    ///
-    /// # Errors
-    /// When the stream is closed.
     pub fn table(&mut self, table: &TextTable) -> Result<(), CliError> {
         for line in table.lines(self.width, self.styled) {
             self.line(line)?;
@@ -147,9 +135,6 @@ impl Console {
     }
 
     /// Prints bytes unchanged; they must come from this program.
-    ///
-    /// # Errors
-    /// When the stream is closed.
     pub fn raw(&mut self, bytes: &[u8]) -> Result<(), CliError> {
         self.out.write_all(bytes)?;
         Ok(())
@@ -262,7 +247,7 @@ impl ProgressMessage {
     }
 }
 
-impl crate::build::BuildProgress for ProgressMessage {
+impl segno_build::BuildProgress for ProgressMessage {
     /// Prints a step that stays on the screen, because it changed this machine.
     fn step(&self, message: &str) {
         let say = || anstream::eprintln!("{DIM}{message}{DIM:#}");

@@ -1,9 +1,10 @@
 //! `segno cancel` and `segno kill`.
 
 use clap::Args;
+use segno_api::model::Accepted;
+use segno_client::Client;
 
 use super::{CliError, Console, Exit, console::CYAN};
-use crate::{api::model::Accepted, client::Client};
 
 /// Request the cancellation of an invocation, which may clean up
 #[derive(Debug, Args)]

@@ -1,5 +1,6 @@
 //! Costs of replays on new code, compared with the code that the executions run on.
 
+use segno_api::model::{CheckedExecution, CostComparison};
 use serde::Serialize;
 
 use super::{
@@ -8,7 +9,6 @@ use super::{
     show::{plain, size},
     table::{TextCell, TextColumn, TextTable},
 };
-use crate::api::model::{CheckedExecution, CostComparison};
 
 /// The costs of the counted executions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -66,9 +66,6 @@ impl CostSummary {
     }
 
     /// Prints the costs.
-    ///
-    /// # Errors
-    /// When the stream is closed.
     pub fn print(&self, console: &mut Console) -> Result<(), CliError> {
         console.line("")?;
         let head = console.paint(BOLD, "what a replay costs");
@@ -135,7 +132,7 @@ fn grouped(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::model::{CheckVerdict, InvocationState, ReplayCost};
+    use segno_api::model::{CheckVerdict, InvocationState, ReplayCost};
 
     fn execution(id: &str, costs: Option<(u64, u64)>) -> CheckedExecution {
         let cost = |instructions| ReplayCost { instructions, memory_bytes: 1 << 20 };

@@ -4,6 +4,12 @@ use std::path::Path;
 
 use clap::Args;
 use comfy_table::Color as Ink;
+use segno_demo::{
+    example::{self, MODULE},
+    scenario::{self, ScenarioOptions, ScenarioRun},
+    verdict::OrderVerdict,
+};
+use segno_env::Env;
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -13,14 +19,6 @@ use super::{
     narrator::Narrator,
     replay,
     table::{TextCell, TextColumn, TextTable},
-};
-use crate::{
-    demo::{
-        example::{self, MODULE},
-        scenario::{self, ScenarioOptions, ScenarioRun},
-        verdict::OrderVerdict,
-    },
-    runtime::Env,
 };
 
 const INTERRUPTED: &str = "interrupted";

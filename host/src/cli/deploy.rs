@@ -6,6 +6,9 @@ use std::{
 };
 
 use clap::Args;
+use segno_api::model::{Deployed, Module, ModuleDescription};
+use segno_build::Project;
+use segno_client::{Client, ClientError};
 
 use super::{
     CliError, Console, Exit,
@@ -17,11 +20,6 @@ use super::{
     shadow,
     show::{short_digest, size},
     time::read_length,
-};
-use crate::{
-    api::model::{Deployed, Module, ModuleDescription},
-    build::Project,
-    client::{Client, ClientError},
 };
 
 /// Upload a component, or build a project and upload it, under a name
@@ -271,7 +269,7 @@ pub fn name_of(path: &Path) -> Result<String, CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::model::{Import, ImportStatus};
+    use segno_api::model::{Import, ImportStatus};
 
     #[test]
     fn what_workflows_must_not_call_is_named_by_its_packages() {

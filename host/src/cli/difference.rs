@@ -1,11 +1,12 @@
 //! Output of the difference between a replay and its journal.
 
+use segno_api::model::{self, ReplayVerdict};
+
 use super::{
     CliError, Console,
     show::{self, plain_lines},
     table::{TextCell, TextColumn, TextTable},
 };
-use crate::api::model::{self, ReplayVerdict};
 
 /// Prints the difference between a replay and its journal, or the reason of its failure.
 pub(super) fn print(replay: &model::Replay, console: &mut Console) -> Result<(), CliError> {

@@ -2,6 +2,9 @@
 
 use clap::Args;
 use segno_core::config::Config;
+use segno_engine::recovery::{Repair, RepairStep, class, describe, repair};
+use segno_env::Env;
+use segno_store::{Diagnosis, Scan, StoreProblem, examine};
 use serde_json::{Value, json};
 
 use super::{
@@ -10,11 +13,6 @@ use super::{
     console::{GREEN, RED},
     place::StoreOptions,
     table::{TextCell, TextColumn, TextTable},
-};
-use crate::{
-    recovery::{Repair, RepairStep, class, describe, repair},
-    runtime::Env,
-    store::{Diagnosis, Scan, StoreProblem, examine},
 };
 
 /// Check a store: every invariant, and the damage that recovery can repair

@@ -8,7 +8,15 @@ use std::{
 };
 
 use clap::Args;
+use segno_api::AccessControl;
+use segno_build::Project;
+use segno_client::Client;
 use segno_core::id::Digest;
+use segno_endpoint::{
+    Endpoint as Served, IdentityKeys, PermittedCallers, ServiceOffer, serve_endpoint,
+};
+use segno_env::Env;
+use segno_guest::{HttpClient, HttpGate, HttpLimits, Limits, PolicySource, Wasm, WasmConfig};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -22,14 +30,6 @@ use super::{
     deploy::{name_of, read_component},
     logging::{self, LogFormat},
     serve::{limits, taken},
-};
-use crate::{
-    api::AccessControl,
-    build::Project,
-    client::Client,
-    endpoint::{Endpoint as Served, IdentityKeys, PermittedCallers, ServiceOffer, serve_endpoint},
-    guest::{HttpClient, HttpGate, HttpLimits, Limits, PolicySource, Wasm, WasmConfig},
-    runtime::Env,
 };
 
 /// Serve a component's functions as services, to a Restate server or another Segno host
@@ -99,7 +99,7 @@ struct EndpointOutput<'a> {
 impl EndpointArgs {
     pub(super) async fn run(
         self,
-        client: impl FnOnce() -> Result<Client, crate::client::ClientError>,
+        client: impl FnOnce() -> Result<Client, segno_client::ClientError>,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
         if let Err(reason) = logging::to_standard_error(self.log_format) {
@@ -168,7 +168,7 @@ impl EndpointArgs {
     /// The component, and the name of its module.
     async fn component(
         &self,
-        client: impl FnOnce() -> Result<Client, crate::client::ClientError>,
+        client: impl FnOnce() -> Result<Client, segno_client::ClientError>,
         console: &mut Console,
     ) -> Result<(Vec<u8>, String), CliError> {
         let path = Path::new(&self.module);

@@ -1,13 +1,15 @@
 //! `segno events`.
 
 use clap::Args;
+use segno_api::model::EventQuery;
+use segno_client::Client;
+use segno_engine::events::CloudEvent;
 
 use super::{
     CliError, Console, Exit,
     console::{CYAN, DIM},
     text,
 };
-use crate::{api::model::EventQuery, client::Client, events::CloudEvent};
 
 /// Print unacknowledged events, the oldest first
 ///

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::{api::model::InvocationState, client::ClientError};
+use segno_api::model::InvocationState;
+use segno_client::ClientError;
 
 /// The result of a command, for scripts. The numbers are documented in `--help`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

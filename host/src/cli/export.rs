@@ -7,14 +7,14 @@ use std::{
 };
 
 use clap::Args;
+use segno_store::{
+    Scan,
+    archive::{ArchiveError, ArchiveHead, ArchiveRow, ArchiveSink, ArchiveWriter},
+};
 use serde_json::json;
 
 use super::{
     CliError, Console, Exit, build::other, console::ProgressMeter, place::StoreOptions, show::size,
-};
-use crate::store::{
-    Scan,
-    archive::{ArchiveError, ArchiveHead, ArchiveRow, ArchiveSink, ArchiveWriter},
 };
 
 /// Write a whole store into one file, to move it

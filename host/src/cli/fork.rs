@@ -1,6 +1,11 @@
 //! `segno fork`.
 
 use clap::Args;
+use segno_api::model::{
+    DryAnswer, DryEnd, DryRun, DryStep, FailureView, ForkInvocation, Forked, GivenResult,
+    OutcomeView,
+};
+use segno_client::Client;
 use serde_json::Value;
 
 use super::{
@@ -9,13 +14,6 @@ use super::{
     input::read_json,
     show::{failure_line, plain, short_digest},
     text,
-};
-use crate::{
-    api::model::{
-        DryAnswer, DryEnd, DryRun, DryStep, FailureView, ForkInvocation, Forked, GivenResult,
-        OutcomeView,
-    },
-    client::Client,
 };
 
 /// Start a new invocation from the first records of another one's journal

@@ -1,9 +1,9 @@
 //! `segno halt`.
 
 use clap::Args;
+use segno_client::Client;
 
 use super::{CliError, Console, Exit, console::CYAN};
-use crate::client::Client;
 
 /// Halt an invocation: it stays where it is until `segno continue`
 ///

@@ -8,22 +8,19 @@ use std::{
 
 use clap::Args;
 use segno_core::config::Config;
+use segno_engine::recovery::describe;
+use segno_env::Env;
+use segno_store::{
+    Diagnosis,
+    archive::{
+        ArchiveBounds, ArchiveError, ArchiveHead, ArchiveReader, ArchiveRow, ArchiveSource, verify,
+    },
+    examine,
+    sqlite::schema,
+};
 use serde_json::json;
 
 use super::{CliError, Console, Exit, build::other, console::ProgressMeter, place::StoreOptions};
-use crate::{
-    recovery::describe,
-    runtime::Env,
-    store::{
-        Diagnosis,
-        archive::{
-            ArchiveBounds, ArchiveError, ArchiveHead, ArchiveReader, ArchiveRow, ArchiveSource,
-            verify,
-        },
-        examine,
-        sqlite::schema,
-    },
-};
 
 /// Fill an empty store from a file of `segno export`
 ///
@@ -127,9 +124,9 @@ impl ImportArgs {
 }
 
 async fn check(
-    scan: &dyn crate::store::Scan,
+    scan: &dyn segno_store::Scan,
     console: &Console,
-) -> Result<Diagnosis, crate::store::StoreError> {
+) -> Result<Diagnosis, segno_store::StoreError> {
     let progress = console.progress("checking");
     let seen = |promises| progress.say(format!("checking: {promises} promises looked at"));
     examine(scan, Env::system().clock.now(), &Config::default(), seen).await

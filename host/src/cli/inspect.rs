@@ -1,28 +1,27 @@
 //! `segno inspect`.
 
 use clap::Args;
+use segno_api::model::{
+    CancelProgress, Generation, GraphFact, Invocation, InvocationState, InvocationSummary,
+    JournalRecord, SagaPage, Unread, Wait, WaitKind,
+};
+use segno_client::{Client, ClientError};
 use segno_core::{address, id::PromiseId};
 
 use super::{
     CliError, Console, Exit, behind,
     console::{BOLD, CYAN, DIM, RED, YELLOW},
     graph::history,
+    item_table::ItemTable,
     saga::headline,
     show::{
         self, facts, failure_line, function, plain, plain_lines, short_digest, short_target,
         state_cell, state_name, state_style,
     },
     subject::{SubjectArgs, SubjectExecution},
-    table::{TextCell, TextColumn, TextTable},
+    table::TextColumn,
     time::{length, now_ms, occurrence, relative, when},
     timeline::record_line,
-};
-use crate::{
-    api::model::{
-        CancelProgress, Generation, GraphFact, Invocation, InvocationState, JournalRecord,
-        SagaPage, Unread, Wait, WaitKind,
-    },
-    client::{Client, ClientError},
 };
 
 /// Show the state of an invocation, what it waits for, and its history
@@ -357,24 +356,16 @@ fn children(invocation: &Invocation, console: &mut Console) -> Result<(), CliErr
     };
     let (head, shown) = (console.paint(BOLD, "calls"), console.paint(DIM, shown));
     console.line(format!("{head}  {shown}").trim_end())?;
-    let columns = [
-        TextColumn::id(""),
-        TextColumn::text(""),
-        TextColumn::whole(""),
-        TextColumn::number(""),
-        TextColumn::whole(""),
-    ];
-    let mut table = TextTable::new(&columns);
+    let table = ItemTable::new()
+        .column(TextColumn::id(""), |child: &InvocationSummary| format!("  {}", plain(&child.id)))
+        .column(TextColumn::text(""), |child| function(&child.target, child.function.as_deref()))
+        .column(TextColumn::whole(""), |child| state_cell(child.state, child.killed))
+        .column(TextColumn::number(""), |child| {
+            length(child.settled_at_ms.unwrap_or_else(now_ms) - child.created_at_ms)
+        })
+        .column(TextColumn::whole(""), |child| {
+            show::failed_attempts(child.attempt).unwrap_or_default()
+        });
     // Oldest first, as in the journal below.
-    for child in invocation.children.iter().rev() {
-        let took = length(child.settled_at_ms.unwrap_or_else(now_ms) - child.created_at_ms);
-        table.row([
-            TextCell::from(format!("  {}", plain(&child.id))),
-            TextCell::from(function(&child.target, child.function.as_deref())),
-            state_cell(child.state, child.killed),
-            TextCell::from(took),
-            TextCell::from(show::failed_attempts(child.attempt).unwrap_or_default()),
-        ]);
-    }
-    console.table(&table)
+    console.table(&table.rows(invocation.children.iter().rev()))
 }

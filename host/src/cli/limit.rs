@@ -3,6 +3,10 @@
 use std::{collections::BTreeMap, str::FromStr, time::Duration};
 
 use clap::{Args, Subcommand, ValueEnum};
+use segno_api::model::{
+    LimitChanged, LimitItem, LimitKey, LimitQuery, LimitSource, LimitView, SetLimit,
+};
+use segno_client::Client;
 use segno_core::{
     limit::{
         AdmissionBounds, AdmissionRate, AdmissionRule, DebounceRule, PriorityOrder, PriorityRule,
@@ -16,15 +20,12 @@ use super::{
     CliError, Console, Exit, behind,
     console::CYAN,
     input::read_json,
+    item_table::ItemTable,
     limit_words::limit_words,
     pages::{self, PageOptions},
     show::{facts, plain},
-    table::{TextCell, TextColumn, TextTable},
+    table::TextColumn,
     time::{as_ms, now_ms, read_length, relative},
-};
-use crate::{
-    api::model::{LimitChanged, LimitItem, LimitKey, LimitQuery, LimitSource, LimitView, SetLimit},
-    client::Client,
 };
 
 /// Show and set limits on the concurrency and rate of a function's executions
@@ -243,32 +244,13 @@ impl LimitListArgs {
         let ask =
             async |after, limit| client.limits(&LimitQuery { after, limit: Some(limit) }).await;
         let found = self.pages.read(ask).await?;
-        if console.json() {
-            return console.document(&found);
-        }
-        if found.items.is_empty() {
-            console.remark("no limits; set one with `segno limit set MODULE/FUNCTION`");
-            return Ok(());
-        }
-        let mut table = TextTable::new(&[
-            TextColumn::id("FUNCTION"),
-            TextColumn::number("RUNNING"),
-            TextColumn::number("WAITING"),
-            TextColumn::whole("SET BY").rank(1),
-            TextColumn::prose("LIMIT"),
-        ]);
-        for item in &found.items {
-            table.row([
-                TextCell::from(plain(&item.limit)),
-                TextCell::from(item.running),
-                TextCell::from(item.waiting),
-                TextCell::from(item.source.map_or("-", source)),
-                TextCell::from(words(item.rule.as_ref())),
-            ]);
-        }
-        console.table(&table)?;
-        pages::say_more(found.next.as_deref(), console);
-        Ok(())
+        ItemTable::new()
+            .column(TextColumn::id("FUNCTION"), |item: &LimitItem| plain(&item.limit))
+            .column(TextColumn::number("RUNNING"), |item| item.running)
+            .column(TextColumn::number("WAITING"), |item| item.waiting)
+            .column(TextColumn::whole("SET BY").rank(1), |item| item.source.map_or("-", source))
+            .column(TextColumn::prose("LIMIT"), |item| words(item.rule.as_ref()))
+            .print("no limits; set one with `segno limit set MODULE/FUNCTION`", &found, console)
     }
 }
 
@@ -417,36 +399,36 @@ fn keys(view: &LimitView, console: &mut Console) -> Result<(), CliError> {
         return Ok(());
     }
     let has = |what: fn(&LimitKey) -> bool| view.keys.iter().any(what);
-    let mut columns =
-        vec![TextColumn::id("KEY"), TextColumn::number("RUNNING"), TextColumn::number("WAITING")];
-    let lanes = has(|key| !key.priorities.is_empty());
-    let tokens = has(|key| key.tokens.is_some());
-    let next = has(|key| key.next_token_at_ms.is_some() || key.debounced_until_ms.is_some());
-    columns.extend(lanes.then(|| TextColumn::text("BY PRIORITY").rank(2)));
-    columns.extend(tokens.then(|| TextColumn::number("TOKENS")));
-    columns.extend(next.then(|| TextColumn::whole("NEXT")));
-    let held = has(|key| !key.holders.is_empty());
-    columns.extend(held.then(|| TextColumn::text("HELD BY").rank(1)));
-    let mut table = TextTable::new(&columns);
-    for key in &view.keys {
-        let name = if key.key.is_empty() { "(all)".to_owned() } else { plain(&key.key) };
-        let mut cells =
-            vec![TextCell::from(name), TextCell::from(key.running), TextCell::from(key.waiting)];
-        // Highest first, since it goes first.
-        let by_priority = key.priorities.iter().rev();
-        let by_priority: Vec<String> =
-            by_priority.map(|(priority, waiting)| format!("{priority}: {waiting}")).collect();
-        cells.extend(lanes.then(|| TextCell::from(by_priority.join(", "))));
-        let of_key = key.tokens.map_or_else(|| "-".to_owned(), |tokens| tokens.to_string());
-        cells.extend(tokens.then(|| TextCell::from(of_key)));
-        let at = key.debounced_until_ms.max(key.next_token_at_ms);
-        let at = at.map_or_else(|| "-".to_owned(), |at| relative(at, now));
-        cells.extend(next.then(|| TextCell::from(at)));
-        let more = if key.running > 3 { ", …" } else { "" };
-        let by = format!("{}{more}", behind::holders(&key.holders));
-        cells.extend(held.then(|| TextCell::from(by)));
-        table.row(cells);
-    }
+    let has_next = has(|key| key.next_token_at_ms.is_some() || key.debounced_until_ms.is_some());
+    let table = ItemTable::new()
+        .column(TextColumn::id("KEY"), |key: &LimitKey| match key.key.as_str() {
+            "" => "(all)".to_owned(),
+            name => plain(name),
+        })
+        .column(TextColumn::number("RUNNING"), |key| key.running)
+        .column(TextColumn::number("WAITING"), |key| key.waiting)
+        .column_if(
+            has(|key| !key.priorities.is_empty()),
+            TextColumn::text("BY PRIORITY").rank(2),
+            |key| {
+                // Highest first, since it goes first.
+                let by_priority = key.priorities.iter().rev();
+                let words = by_priority.map(|(priority, waiting)| format!("{priority}: {waiting}"));
+                words.collect::<Vec<_>>().join(", ")
+            },
+        )
+        .column_if(has(|key| key.tokens.is_some()), TextColumn::number("TOKENS"), |key| {
+            key.tokens.map_or_else(|| "-".to_owned(), |tokens| tokens.to_string())
+        })
+        .column_if(has_next, TextColumn::whole("NEXT"), |key| {
+            let at = key.debounced_until_ms.max(key.next_token_at_ms);
+            at.map_or_else(|| "-".to_owned(), |at| relative(at, now))
+        })
+        .column_if(has(|key| !key.holders.is_empty()), TextColumn::text("HELD BY").rank(1), |key| {
+            let more = if key.running > 3 { ", …" } else { "" };
+            format!("{}{more}", behind::holders(&key.holders))
+        })
+        .rows(&view.keys);
     console.line("")?;
     console.table(&table)?;
     pages::say_more(view.next.as_deref(), console);

@@ -3,22 +3,21 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use segno_api::model::{
+    InvocationCounts, InvocationPage, InvocationQuery, InvocationState, InvocationSummary,
+};
+use segno_client::{Client, ClientError};
 
 use super::{
     CliError, Console, Exit,
     bundled::LoadedBundles,
     console::{CYAN, DIM},
     input::read_label,
+    item_table::ItemTable,
     pages::{self, PageOptions},
     show::{forked_from, function, plain, plain_lines, state_cell},
     table::{TextCell, TextColumn, TextTable},
     time::{day_and_minute, length, now_ms, occurrence, read_since, relative},
-};
-use crate::{
-    api::model::{
-        InvocationCounts, InvocationPage, InvocationQuery, InvocationState, InvocationSummary,
-    },
-    client::{Client, ClientError},
 };
 
 /// List invocations, newest first
@@ -169,41 +168,30 @@ impl ListArgs {
 fn table(page: &InvocationPage) -> TextTable {
     let now = now_ms();
     let due = |id: &str| occurrence(id).map(day_and_minute);
-    let mut columns = vec![TextColumn::id("ID")];
-    let is_scheduled = page.items.iter().any(|item| due(&item.id).is_some());
-    columns.extend(is_scheduled.then_some(TextColumn::whole("DUE (UTC)").rank(1)));
     let unread = |item: &InvocationSummary| item.settled_at_ms.map_or(0, |_| item.unread);
-    let has_unread = page.items.iter().any(|item| unread(item) > 0);
-    let has_forks = page.items.iter().any(|item| item.forked_from.is_some());
-    columns.extend([
-        TextColumn::text("FUNCTION"),
-        TextColumn::whole("STATE"),
-        TextColumn::whole("STARTED").rank(2),
-        TextColumn::number("TOOK").rank(3),
-        TextColumn::number("RECORDS").rank(5),
-        TextColumn::number("RETRIES").rank(4),
-    ]);
-    columns.extend(has_unread.then_some(TextColumn::number("UNREAD").rank(2)));
-    columns.extend(has_forks.then_some(TextColumn::text("FORKED")));
-    let mut table = TextTable::new(&columns);
-    for item in &page.items {
-        let took = length(item.settled_at_ms.unwrap_or(now) - item.created_at_ms);
-        let mut row = vec![TextCell::from(plain(&item.id))];
-        row.extend(is_scheduled.then(|| TextCell::from(due(&item.id).unwrap_or_default())));
-        row.extend([
-            TextCell::from(function(&item.target, item.function.as_deref())),
-            state_cell(item.state, item.killed),
-            TextCell::from(relative(item.created_at_ms, now)),
-            TextCell::from(took),
-            TextCell::from(item.journal_len),
-            TextCell::from(item.attempt),
-        ]);
-        row.extend(has_unread.then(|| TextCell::from(unread(item))));
-        let forked = item.forked_from.as_ref().map(forked_from).unwrap_or_default();
-        row.extend(has_forks.then(|| TextCell::from(forked)));
-        table.row(row);
-    }
-    table
+    let any = |has: &dyn Fn(&InvocationSummary) -> bool| page.items.iter().any(has);
+    ItemTable::new()
+        .column(TextColumn::id("ID"), |item: &InvocationSummary| plain(&item.id))
+        .column_if(
+            any(&|item| due(&item.id).is_some()),
+            TextColumn::whole("DUE (UTC)").rank(1),
+            |item| due(&item.id).unwrap_or_default(),
+        )
+        .column(TextColumn::text("FUNCTION"), |item| {
+            function(&item.target, item.function.as_deref())
+        })
+        .column(TextColumn::whole("STATE"), |item| state_cell(item.state, item.killed))
+        .column(TextColumn::whole("STARTED").rank(2), |item| relative(item.created_at_ms, now))
+        .column(TextColumn::number("TOOK").rank(3), |item| {
+            length(item.settled_at_ms.unwrap_or(now) - item.created_at_ms)
+        })
+        .column(TextColumn::number("RECORDS").rank(5), |item| item.journal_len)
+        .column(TextColumn::number("RETRIES").rank(4), |item| item.attempt)
+        .column_if(any(&|item| unread(item) > 0), TextColumn::number("UNREAD").rank(2), unread)
+        .column_if(any(&|item| item.forked_from.is_some()), TextColumn::text("FORKED"), |item| {
+            item.forked_from.as_ref().map(forked_from).unwrap_or_default()
+        })
+        .rows(&page.items)
 }
 
 /// Prints the reasons for which invocations are halted or stuck.

@@ -6,6 +6,8 @@ use std::{
 };
 
 use clap::Args;
+use segno_api::model::{InvocationQuery, LogLevel, LogLine};
+use segno_client::{Client, ClientError};
 
 use super::{
     CliError, Console, Exit,
@@ -13,10 +15,6 @@ use super::{
     show::{plain_lines, short_target},
     subject::{SubjectArgs, SubjectExecution},
     time::instant,
-};
-use crate::{
-    api::model::{InvocationQuery, LogLevel, LogLine},
-    client::{Client, ClientError},
 };
 
 /// Print log lines of an invocation and its calls

@@ -1,4 +1,4 @@
-//! The command line: one file per command, on top of [`crate::client`].
+//! The command line: one file per command, on top of [`segno_client`].
 //!
 //! Answers go to standard output, everything else (progress, warnings, errors) to standard error.
 
@@ -10,6 +10,7 @@ mod console;
 mod exit;
 mod groups;
 mod input;
+mod item_table;
 mod narrator;
 mod node;
 mod object;
@@ -93,7 +94,7 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::client::Client;
+use segno_client::Client;
 
 pub use color::Color;
 pub use console::Console;

@@ -1,6 +1,10 @@
 //! `segno modules`.
 
 use clap::Args;
+use segno_api::model::{
+    Function, Import, ImportStatus, Message, Module, ModuleDescription, ObjectAccess,
+};
+use segno_client::Client;
 use segno_core::address::service_of_alias;
 
 use super::{
@@ -10,12 +14,6 @@ use super::{
     show::{short_digest, size},
     table::{TextCell, TextColumn, TextTable},
     time::{now_ms, relative},
-};
-use crate::{
-    api::model::{
-        Function, Import, ImportStatus, Message, Module, ModuleDescription, ObjectAccess,
-    },
-    client::Client,
 };
 
 /// Maximum number of a module's functions named in the list; with more, one name less and a count

@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use segno_api::model::{JournalRecord, LogLine, OpenPlaceView, RecordKind};
+use segno_client::Client;
+
 use super::{
     CliError, Console,
     console::{BOLD, DIM},
     logs, show,
     timeline::record_line,
-};
-use crate::{
-    api::model::{JournalRecord, LogLine, OpenPlaceView, RecordKind},
-    client::Client,
 };
 
 /// Maximum number of log lines shown.

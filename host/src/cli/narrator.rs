@@ -4,13 +4,14 @@
 use std::{io::IsTerminal, time::Duration};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use segno_build::BuildProgress;
 use segno_core::time::Timestamp;
+use segno_env::Env;
 
 use super::{
     console::{CYAN, DIM},
     text::cut,
 };
-use crate::{build::BuildProgress, runtime::Env};
 
 /// Maximum width of a tool's latest line, in characters.
 const WIDTH: usize = 100;

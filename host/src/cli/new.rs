@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use segno_build::{Language, template};
 
 use super::{CliError, Console, Exit, build::other, console::CYAN};
-use crate::build::{Language, template};
 
 /// Create a project that builds and runs without changes
 #[derive(Debug, Args)]

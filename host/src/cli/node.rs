@@ -3,7 +3,7 @@
 
 use std::{fs, io, path::Path};
 
-use crate::runtime::{Runtime as _, SystemRuntime};
+use segno_env::{Runtime as _, SystemRuntime};
 
 /// Name of the file with the suffix, in a data directory.
 const FILE: &str = "node";

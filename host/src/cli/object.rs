@@ -3,21 +3,22 @@
 use std::str::FromStr;
 
 use clap::{Args, Subcommand};
+use segno_api::model::{
+    ChangeState, FailureView, ObjectItem, ObjectPromiseView, ObjectQuery, ObjectView,
+};
+use segno_client::Client;
 use serde_json::Value;
 
 use super::{
     CliError, Console, Exit,
     console::{CYAN, DIM},
     input::read_json,
+    item_table::ItemTable,
     pages::PageOptions,
     settle::PromiseStatus,
     show::{facts, plain, promise_style, size, value},
-    table::{TextCell, TextColumn, TextTable},
+    table::TextColumn,
     text,
-};
-use crate::{
-    api::model::{ChangeState, FailureView, ObjectPromiseView, ObjectQuery, ObjectView},
-    client::Client,
 };
 
 /// List objects, and read or change their state and promises
@@ -255,35 +256,19 @@ impl ObjectListArgs {
             client.objects(&query).await
         };
         let found = self.pages.read(ask).await?;
-        if console.json() {
-            return console.document(&found);
-        }
-        if found.items.is_empty() {
-            console.remark(
-                match &prefix {
-                    Some(prefix) => format!("no object's name begins with `{prefix}`"),
-                    None => "no objects; calling a function of one makes it".to_owned(),
-                }
-                .as_str(),
-            );
-            return Ok(());
-        }
-        let mut table = TextTable::new(&[
-            TextColumn::id("OBJECT"),
-            TextColumn::number("NAMES"),
-            TextColumn::number("SIZE"),
-            TextColumn::text("WHOSE TURN"),
-        ]);
-        for item in &found.items {
-            table.row([
-                TextCell::from(plain(&item.object)),
-                TextCell::from(item.names),
-                TextCell::from(size(item.bytes)),
-                TextCell::from(item.holder.as_deref().map_or("-".to_owned(), plain)),
-            ]);
-        }
-        console.table(&table)?;
-        if let Some(next) = &found.next {
+        let none = match &prefix {
+            Some(prefix) => format!("no object's name begins with `{prefix}`"),
+            None => "no objects; calling a function of one makes it".to_owned(),
+        };
+        let table = ItemTable::new()
+            .column(TextColumn::id("OBJECT"), |item: &ObjectItem| plain(&item.object))
+            .column(TextColumn::number("NAMES"), |item| item.names)
+            .column(TextColumn::number("SIZE"), |item| size(item.bytes))
+            .column(TextColumn::text("WHOSE TURN"), |item| {
+                item.holder.as_deref().map_or("-".to_owned(), plain)
+            });
+        let is_printed = table.print_rows(&none, &found, console)?;
+        if let Some(next) = found.next.as_ref().filter(|_| is_printed) {
             console.remark(&format!("more follow: --after '{next}', or --all"));
         }
         Ok(())

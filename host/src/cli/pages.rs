@@ -1,17 +1,16 @@
 //! Paged listings: the options for page size, and the loop over pages.
 
+use segno_api::model::{
+    InvocationPage, InvocationSummary, LimitItem, LimitKey, LimitList, LimitView, ObjectItem,
+    ObjectList, PromisePage, PromiseSummary, ScheduleList, ScheduleView, TaskPage, TaskView,
+    TreeNode, TreePage, UnreadableRow,
+};
+use segno_client::ClientError;
+
 use super::{
     Console,
     show::plain,
     table::{TextCell, TextTable},
-};
-use crate::{
-    api::model::{
-        InvocationPage, InvocationSummary, LimitItem, LimitKey, LimitList, LimitView, ObjectItem,
-        ObjectList, PromisePage, PromiseSummary, ScheduleList, ScheduleView, TaskPage, TaskView,
-        TreeNode, TreePage, UnreadableRow,
-    },
-    client::ClientError,
 };
 use clap::Args;
 
@@ -62,13 +61,13 @@ impl PageOptions {
         // A host reads a limited number of rows per page: a page may be short or empty without
         // being the last.
         loop {
-            let (items, next) = page.parts();
-            let missing = limit.saturating_sub(u32::try_from(items.len()).unwrap_or(u32::MAX));
+            let count = u32::try_from(page.items().len()).unwrap_or(u32::MAX);
+            let missing = limit.saturating_sub(count);
             let wanted = if self.all { limit } else { missing };
             if wanted == 0 {
                 return Ok(page);
             }
-            let Some(next) = next.take() else { return Ok(page) };
+            let Some(next) = page.next().map(str::to_owned) else { return Ok(page) };
             page.append(ask(Some(next), wanted).await?);
         }
     }
@@ -79,107 +78,55 @@ pub trait ListPage {
     /// The type of an item.
     type Item;
 
-    /// The items, and the cursor of the next page.
-    fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>);
+    fn items(&self) -> &[Self::Item];
+
+    /// The cursor of the next page.
+    fn next(&self) -> Option<&str>;
 
     /// The unreadable rows of the page, if the listing reports them.
-    fn unreadable(&mut self) -> Option<&mut Vec<UnreadableRow>> {
-        None
+    fn unreadable(&self) -> &[UnreadableRow] {
+        &[]
     }
 
     /// Appends the next page.
-    fn append(&mut self, mut further: Self)
-    where
-        Self: Sized,
-    {
-        let (items, next) = self.parts();
-        let (further_items, further_next) = further.parts();
-        items.append(further_items);
-        *next = further_next.take();
-        if let (Some(rows), Some(further)) = (self.unreadable(), further.unreadable()) {
-            rows.append(further);
+    fn append(&mut self, further: Self);
+}
+
+macro_rules! list_pages {
+    ($($page:ty: $items:ident of $item:ty $(, $unreadable:ident)?;)*) => {$(
+        impl ListPage for $page {
+            type Item = $item;
+
+            fn items(&self) -> &[$item] {
+                &self.$items
+            }
+
+            fn next(&self) -> Option<&str> {
+                self.next.as_deref()
+            }
+
+            $(fn unreadable(&self) -> &[UnreadableRow] {
+                &self.$unreadable
+            })?
+
+            fn append(&mut self, further: Self) {
+                self.$items.extend(further.$items);
+                self.next = further.next;
+                $(self.$unreadable.extend(further.$unreadable);)?
+            }
         }
-    }
+    )*};
 }
 
-impl ListPage for LimitList {
-    type Item = LimitItem;
-
-    fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>) {
-        (&mut self.items, &mut self.next)
-    }
-}
-
-impl ListPage for LimitView {
-    type Item = LimitKey;
-
-    fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>) {
-        (&mut self.keys, &mut self.next)
-    }
-}
-
-impl ListPage for ObjectList {
-    type Item = ObjectItem;
-
-    fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>) {
-        (&mut self.items, &mut self.next)
-    }
-}
-
-impl ListPage for InvocationPage {
-    type Item = InvocationSummary;
-
-    fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>) {
-        (&mut self.items, &mut self.next)
-    }
-
-    fn unreadable(&mut self) -> Option<&mut Vec<UnreadableRow>> {
-        Some(&mut self.unreadable)
-    }
-}
-
-impl ListPage for PromisePage {
-    type Item = PromiseSummary;
-
-    fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>) {
-        (&mut self.items, &mut self.next)
-    }
-
-    fn unreadable(&mut self) -> Option<&mut Vec<UnreadableRow>> {
-        Some(&mut self.unreadable)
-    }
-}
-
-impl ListPage for TaskPage {
-    type Item = TaskView;
-
-    fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>) {
-        (&mut self.items, &mut self.next)
-    }
-
-    fn unreadable(&mut self) -> Option<&mut Vec<UnreadableRow>> {
-        Some(&mut self.unreadable)
-    }
-}
-
-impl ListPage for ScheduleList {
-    type Item = ScheduleView;
-
-    fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>) {
-        (&mut self.items, &mut self.next)
-    }
-
-    fn unreadable(&mut self) -> Option<&mut Vec<UnreadableRow>> {
-        Some(&mut self.unreadable)
-    }
-}
-
-impl ListPage for TreePage {
-    type Item = TreeNode;
-
-    fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>) {
-        (&mut self.nodes, &mut self.next)
-    }
+list_pages! {
+    InvocationPage: items of InvocationSummary, unreadable;
+    PromisePage: items of PromiseSummary, unreadable;
+    TaskPage: items of TaskView, unreadable;
+    ScheduleList: items of ScheduleView, unreadable;
+    ObjectList: items of ObjectItem;
+    LimitList: items of LimitItem;
+    LimitView: keys of LimitKey;
+    TreePage: nodes of TreeNode;
 }
 
 /// Adds unreadable rows to a table whose column `column` has the state.

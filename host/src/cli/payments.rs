@@ -1,7 +1,8 @@
 //! `segno payments`: the payment service of the demo, as a separate process. Hidden from the help.
 
+use segno_demo::payments::{self, PaymentsArgs};
+
 use super::{CliError, Exit};
-use crate::demo::payments::{self, PaymentsArgs};
 
 /// Run the demo's payment service
 #[derive(Debug, clap::Args)]

@@ -7,18 +7,16 @@ use std::{
 
 use clap::Args;
 use segno_core::config::Config;
+use segno_engine::notifier::CommitNotifier;
+use segno_env::Env;
+use segno_store::{
+    Scan, Store,
+    archive::{ArchiveError, ArchiveSource},
+    postgres::{PostgresConfig, PostgresImport, PostgresReader, PostgresStore},
+    sqlite::{SqliteConfig, SqliteImport, SqliteOpenError, SqliteReader, SqliteStore},
+};
 
 use super::{CliError, build::other};
-use crate::{
-    notifier::CommitNotifier,
-    runtime::Env,
-    store::{
-        Scan, Store,
-        archive::{ArchiveError, ArchiveSource},
-        postgres::{PostgresConfig, PostgresImport, PostgresReader, PostgresStore},
-        sqlite::{SqliteConfig, SqliteImport, SqliteOpenError, SqliteReader, SqliteStore},
-    },
-};
 
 /// The options that name a store.
 #[derive(Debug, Args)]

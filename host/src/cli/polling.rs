@@ -3,15 +3,13 @@
 
 use std::time::Duration;
 
+use segno_client::ClientError;
 use segno_core::time::Millis;
+use segno_env::{Runtime as _, SystemRuntime};
 
 use super::{
     CliError,
     time::{as_ms, now_ms},
-};
-use crate::{
-    client::ClientError,
-    runtime::{Runtime as _, SystemRuntime},
 };
 
 /// The pause between two requests.

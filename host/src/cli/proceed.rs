@@ -1,9 +1,9 @@
 //! `segno continue`.
 
 use clap::Args;
+use segno_client::Client;
 
 use super::{CliError, Console, Exit, console::CYAN, show::short_digest};
-use crate::client::Client;
 
 /// Continue a halted invocation, also with mended code
 ///

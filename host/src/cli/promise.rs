@@ -3,20 +3,21 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use clap::{Args, Subcommand};
+use segno_api::model::{
+    CreatePromise, PromisePage, PromiseQuery, PromiseState, PromiseSummary, PromiseView,
+};
+use segno_client::Client;
 
 use super::{
     CliError, Console, Exit,
     console::{CYAN, DIM, RED},
     input::{read_json, read_label},
-    pages::{self, PageOptions},
+    item_table::ItemTable,
+    pages::PageOptions,
     settle::{self, RejectArgs, ResolveArgs},
     show::{self, facts, failure_line, plain, promise_cell, promise_style, short_target},
-    table::{TextCell, TextColumn, TextTable},
+    table::TextColumn,
     time::{as_ms, now_ms, read_limit, relative, when},
-};
-use crate::{
-    api::model::{CreatePromise, PromisePage, PromiseQuery, PromiseState, PromiseView},
-    client::Client,
 };
 
 /// Create, show and settle promises
@@ -131,39 +132,17 @@ impl PromiseArgs {
 impl PromiseListArgs {
     async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
         let page = self.fetch(client, console).await?;
-        if console.json() {
-            return console.document(&page);
-        }
-        if page.items.is_empty() && page.unreadable.is_empty() {
-            console.remark("no promises");
-            return Ok(());
-        }
         let now = now_ms();
-        let mut table = TextTable::new(&[
-            TextColumn::id("ID"),
-            TextColumn::whole("STATE"),
-            TextColumn::text("PRODUCED BY"),
-            TextColumn::whole("MADE").rank(2),
-            TextColumn::whole("DEADLINE").rank(1),
-        ]);
-        for item in &page.items {
-            let deadline = match (item.settled_at_ms, item.timeout_at_ms) {
-                (None, Some(at)) => relative(at, now),
-                (Some(_), _) | (None, None) => "-".to_owned(),
-            };
-            table.row([
-                TextCell::from(plain(&item.id)),
-                promise_cell(item.state),
-                TextCell::from(plain(&producer(&item.tags))),
-                TextCell::from(relative(item.created_at_ms, now)),
-                TextCell::from(deadline),
-            ]);
-        }
-        pages::show_unreadable(&page.unreadable, 1, &mut table);
-        console.table(&table)?;
-        pages::say_unreadable(&page.unreadable, console);
-        pages::say_more(page.next.as_deref(), console);
-        Ok(())
+        ItemTable::new()
+            .column(TextColumn::id("ID"), |item: &PromiseSummary| plain(&item.id))
+            .column(TextColumn::whole("STATE"), |item| promise_cell(item.state))
+            .column(TextColumn::text("PRODUCED BY"), |item| plain(&producer(&item.tags)))
+            .column(TextColumn::whole("MADE").rank(2), |item| relative(item.created_at_ms, now))
+            .column(TextColumn::whole("DEADLINE").rank(1), |item| {
+                let deadline = item.timeout_at_ms.filter(|_| item.settled_at_ms.is_none());
+                deadline.map_or("-".to_owned(), |at| relative(at, now))
+            })
+            .print("no promises", &page, console)
     }
 
     async fn fetch(self, client: &Client, console: &Console) -> Result<PromisePage, CliError> {

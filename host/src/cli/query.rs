@@ -1,10 +1,11 @@
 //! `segno query`.
 
 use clap::Args;
+use segno_api::model::SendQuery;
+use segno_client::Client;
 use serde_json::Value;
 
 use super::{CliError, Console, Exit, input::read_json};
-use crate::{api::model::SendQuery, client::Client};
 
 /// Query a workflow, in any state
 ///

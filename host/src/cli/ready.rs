@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use clap::Args;
+use segno_client::{Client, ClientError};
 use serde_json::json;
 
 use super::{CliError, Console, Exit, console::GREEN, polling::PollDeadline, time::read_length};
-use crate::client::{Client, ClientError};
 
 /// Check that a host accepts work
 ///

@@ -4,15 +4,16 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use segno_core::config::Config;
+use segno_engine::recovery::{DutyRow, policy, retention::Retention};
 use serde_json::json;
 
 use super::{
     CliError, Console, Exit,
     build::other,
+    item_table::ItemTable,
     table::{TextCell, TextColumn, TextTable},
     time::length,
 };
-use crate::recovery::{policy, retention::Retention};
 
 /// Describe the automatic repairs of a host
 #[derive(Debug, Args)]
@@ -54,24 +55,15 @@ impl RecoveryArgs {
             }))?;
             return Ok(Exit::Done);
         }
-        let mut table = TextTable::new(&[
-            TextColumn::whole("DUTY"),
-            TextColumn::number("LOOKS EVERY"),
-            TextColumn::number("REST").rank(1),
-            TextColumn::number("PAGE").rank(2),
-            TextColumn::prose("PURPOSE"),
-        ]);
-        for duty in &policy.duties {
-            let pause = duty.round_pause_ms.map_or_else(|| "-".to_owned(), length);
-            table.row([
-                TextCell::from(duty.duty),
-                TextCell::from(length(duty.period_ms)),
-                TextCell::from(pause),
-                TextCell::from(duty.page),
-                TextCell::from(duty.purpose),
-            ]);
-        }
-        console.table(&table)?;
+        let duties = ItemTable::new()
+            .column(TextColumn::whole("DUTY"), |duty: &DutyRow| duty.duty)
+            .column(TextColumn::number("LOOKS EVERY"), |duty| length(duty.period_ms))
+            .column(TextColumn::number("REST").rank(1), |duty| {
+                duty.round_pause_ms.map_or_else(|| "-".to_owned(), length)
+            })
+            .column(TextColumn::number("PAGE").rank(2), |duty| duty.page)
+            .column(TextColumn::prose("PURPOSE"), |duty| duty.purpose);
+        console.table(&duties.rows(&policy.duties))?;
         console.line("")?;
         let mut table = TextTable::new(&[
             TextColumn::prose("DAMAGE"),

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use clap::Args;
+use segno_client::Client;
 
 use super::{
     CliError, Console, Exit,
     console::CYAN,
     time::{as_ms, read_length},
 };
-use crate::client::Client;
 
 /// Remove an invocation that has ended, with its journal and everything that it created
 ///

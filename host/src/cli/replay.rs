@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use clap::Args;
+use segno_api::model::{self, JournalRecord, ReplayVerdict};
+use segno_client::{Client, ClientError};
 
 use super::{
     CliError, Console, Exit,
@@ -16,10 +18,6 @@ use super::{
     step,
     subject::{SubjectArgs, SubjectExecution},
     timeline::record_line,
-};
-use crate::{
-    api::model::{self, JournalRecord, ReplayVerdict},
-    client::{Client, ClientError},
 };
 
 /// Replay an invocation's journal and report whether every record is reproduced

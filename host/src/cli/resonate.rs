@@ -3,18 +3,16 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use clap::Args;
+use segno_api::{AccessControl, AllowedOrigins, Api};
 use segno_core::{
     config::{Config, VersionRule},
     time::Millis,
 };
+use segno_engine::delivery::Reach;
+use segno_env::{DebugClock, Env};
+use segno_resonate::{Resonate, ResonateSettings};
 
 use super::{CliError, build::other};
-use crate::{
-    api::{AccessControl, AllowedOrigins, Api},
-    delivery::Reach,
-    resonate::{Resonate, ResonateSettings},
-    runtime::{DebugClock, Env},
-};
 
 /// Options for clients and workers that speak the Resonate protocol.
 #[derive(Debug, Clone, Args)]

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use segno_api::model::ResourceView;
+use segno_client::Client;
 
 use super::{
     CliError, Console, Exit,
@@ -12,7 +14,6 @@ use super::{
     text,
     time::{as_ms, now_ms, read_length, when},
 };
-use crate::{api::model::ResourceView, client::Client};
 
 /// Lease and write values that several writers share
 ///

@@ -1,9 +1,10 @@
 //! `segno restart`.
 
 use clap::Args;
+use segno_api::model::RestartInvocation;
+use segno_client::Client;
 
 use super::{CliError, Console, Exit, start};
-use crate::{api::model::RestartInvocation, client::Client};
 
 /// Start an invocation once more, as a new one
 ///

@@ -6,16 +6,14 @@ use std::{
 };
 
 use clap::Args;
+use segno_api::{AccessControl, serve_beside};
+use segno_services::{
+    front::{ServicesApi, admin_router, ingress_router},
+    identity::RequestIdentity,
+};
 use tokio::net::TcpListener;
 
 use super::{CliError, serve::taken};
-use crate::{
-    api::{AccessControl, serve_beside},
-    services::{
-        front::{ServicesApi, admin_router, ingress_router},
-        identity::RequestIdentity,
-    },
-};
 
 /// Default address at which clients of services connect.
 const INGRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);

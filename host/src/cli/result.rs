@@ -3,15 +3,13 @@
 use std::time::Duration;
 
 use clap::Args;
+use segno_api::model::{InvocationOutcome, InvocationState};
+use segno_client::Client;
 
 use super::{
     CliError, Console, Exit,
     show::plain_lines,
     time::{as_ms, now_ms, read_length},
-};
-use crate::{
-    api::model::{InvocationOutcome, InvocationState},
-    client::Client,
 };
 
 /// Duration of one long poll. The end of an invocation is noticed immediately; a halt only between

@@ -2,6 +2,11 @@
 
 use clap::{ArgGroup, Args, Subcommand};
 use comfy_table::Color;
+use segno_api::model::{
+    FailureView, InvocationState, SagaPage, SagaState, SagaStepState, SagaStepView, SagaView,
+    UndoState,
+};
+use segno_client::Client;
 use serde_json::Value;
 
 use super::{
@@ -9,13 +14,6 @@ use super::{
     console::{BOLD, CYAN, DIM, GREEN, RED, YELLOW},
     show::{failure_line, plain, short_target},
     table::{TextCell, TextColumn, TextTable},
-};
-use crate::{
-    api::model::{
-        FailureView, InvocationState, SagaPage, SagaState, SagaStepState, SagaStepView, SagaView,
-        UndoState,
-    },
-    client::Client,
 };
 
 /// Show the sagas of an invocation, and resolve steps with an unknown effect

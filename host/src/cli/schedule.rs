@@ -3,23 +3,22 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use segno_api::model::{
+    Backfill, CreateSchedule, InvocationState, LastRun, Overlap, ScheduleQuery, ScheduleView,
+    SkipsView, Trigger,
+};
+use segno_client::Client;
 use serde_json::Value;
 
 use super::{
     CliError, Console, Exit,
     console::CYAN,
     input::{read_json, read_label},
+    item_table::ItemTable,
     pages::{self, PageOptions},
     show::{self, facts, function, plain},
     table::{TextCell, TextColumn, TextTable},
     time::{as_ms, instant, length, now_ms, read_instant, read_limit, relative},
-};
-use crate::{
-    api::model::{
-        Backfill, CreateSchedule, InvocationState, LastRun, Overlap, ScheduleQuery, ScheduleView,
-        SkipsView, Trigger,
-    },
-    client::Client,
 };
 
 /// Start functions at the occurrences of a cron expression
@@ -240,43 +239,29 @@ impl ScheduleListArgs {
             client.schedules(&ScheduleQuery { after, limit: Some(limit), ..query.clone() }).await
         };
         let all = PageOptions::every().read(ask).await?;
-        if console.json() {
-            return console.document(&all);
-        }
-        if all.items.is_empty() && all.unreadable.is_empty() {
-            console.remark("no schedules; make one with `segno schedule create`");
-            return Ok(());
-        }
-        let mut table = TextTable::new(&[
-            TextColumn::id("ID"),
-            TextColumn::text("WHEN"),
-            TextColumn::text("FUNCTION"),
-            TextColumn::whole("NEXT"),
-            TextColumn::whole("AT (UTC)").rank(3),
-            TextColumn::whole("LAST").rank(1),
-            TextColumn::number("SKIPPED").rank(2),
-        ]);
-        for schedule in &all.items {
-            let last = schedule.last_at_ms.map(|at| relative(at, now_ms()));
-            let (next, at) = next(schedule);
-            table.row([
-                TextCell::from(plain(&schedule.id)),
-                TextCell::from(when(schedule)),
-                TextCell::from(function(&schedule.target, schedule.function.as_deref())),
-                TextCell::from(next),
-                TextCell::from(at.as_deref().unwrap_or("-")),
-                TextCell::from(last.as_deref().unwrap_or("-")),
-                TextCell::from(schedule.skipped),
-            ]);
-        }
+        let table = ItemTable::new()
+            .column(TextColumn::id("ID"), |schedule: &ScheduleView| plain(&schedule.id))
+            .column(TextColumn::text("WHEN"), when)
+            .column(TextColumn::text("FUNCTION"), |schedule| {
+                function(&schedule.target, schedule.function.as_deref())
+            })
+            .column(TextColumn::whole("NEXT"), |schedule| next(schedule).0)
+            .column(TextColumn::whole("AT (UTC)").rank(3), |schedule| {
+                next(schedule).1.unwrap_or_else(|| "-".to_owned())
+            })
+            .column(TextColumn::whole("LAST").rank(1), |schedule| {
+                schedule.last_at_ms.map_or("-".to_owned(), |at| relative(at, now_ms()))
+            })
+            .column(TextColumn::number("SKIPPED").rank(2), |schedule| schedule.skipped);
         // An unreadable schedule starts nothing.
-        pages::show_unreadable(&all.unreadable, 1, &mut table);
-        console.table(&table)?;
-        for schedule in &all.items {
-            let Some(problem) = problem(schedule) else { continue };
-            console.warn(&plain(&format!("{}: {problem}", schedule.id)));
+        let none = "no schedules; make one with `segno schedule create`";
+        if table.print_rows(none, &all, console)? {
+            for schedule in &all.items {
+                let Some(problem) = problem(schedule) else { continue };
+                console.warn(&plain(&format!("{}: {problem}", schedule.id)));
+            }
+            pages::say_unreadable(&all.unreadable, console);
         }
-        pages::say_unreadable(&all.unreadable, console);
         Ok(())
     }
 }

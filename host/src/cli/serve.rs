@@ -3,7 +3,23 @@
 use std::{io::ErrorKind, net::SocketAddr, path::PathBuf, sync::Arc};
 
 use clap::Args;
+use segno_api::{AccessControl, Api, CONNECTIONS, CONNECTIONS_OF_A_PEER, serve, serve_metrics};
 use segno_core::{config::Config, id::HostName, time::Millis};
+use segno_engine::{
+    boot::{BootConfig, BootError, RunningHost, StoreConfig, prepare},
+    recovery::retention::{Retention, RetentionPeriod},
+    worker::WorkerSettings,
+};
+use segno_env::Env;
+use segno_guest::{Limits, PolicySource};
+use segno_services::{
+    HttpConnector, Services,
+    front::{self, RestateSettings},
+};
+use segno_store::{
+    postgres::PostgresConfig,
+    sqlite::{SqliteConfig, user_of},
+};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -22,22 +38,6 @@ use super::{
     serve_tokens::TokenOptions,
     serve_traces::TraceOptions,
     store_address::StoreAddress,
-};
-use crate::{
-    api::{AccessControl, Api, CONNECTIONS, CONNECTIONS_OF_A_PEER, serve, serve_metrics},
-    boot::{BootConfig, BootError, RunningHost, StoreConfig, prepare},
-    guest::{Limits, PolicySource},
-    recovery::retention::{Retention, RetentionPeriod},
-    runtime::Env,
-    services::{
-        HttpConnector, Services,
-        front::{self, RestateSettings},
-    },
-    store::{
-        postgres::PostgresConfig,
-        sqlite::{SqliteConfig, user_of},
-    },
-    worker::WorkerSettings,
 };
 
 /// Run a host on a data directory, or together with others on a PostgreSQL database

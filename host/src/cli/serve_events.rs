@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-
-use super::{CliError, build::other};
-use crate::{
+use segno_engine::{
     events::{EventChannel, Route, Routes, offer},
     host::Host,
 };
+
+use super::{CliError, build::other};
 
 /// Options for receivers of events.
 #[derive(Debug, Args)]

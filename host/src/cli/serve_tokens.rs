@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use segno_api::TokenVerifier;
 
 use super::{CliError, build::other};
-use crate::api::TokenVerifier;
 
 /// Options for signed tokens (JWT).
 #[derive(Debug, Clone, Args)]

@@ -1,9 +1,9 @@
 //! The options of `segno serve` for traces.
 
 use clap::Args;
+use segno_engine::{host::Host, traces::TraceExporter};
 
 use super::{CliError, build::other};
-use crate::{host::Host, traces::TraceExporter};
 
 /// The receiver of traces.
 #[derive(Debug, Args)]

@@ -3,6 +3,10 @@
 use std::time::Duration;
 
 use clap::Args;
+use segno_api::model::{
+    FailureView, InvocationOutcome, KeptFor, PromiseState, PromiseView, WaitKind,
+};
+use segno_client::{Client, ClientError};
 use segno_core::tags;
 use serde_json::Value;
 
@@ -15,10 +19,6 @@ use super::{
     show::{failure_line, plain, state_style},
     text,
     time::read_length,
-};
-use crate::{
-    api::model::{FailureView, InvocationOutcome, KeptFor, PromiseState, PromiseView, WaitKind},
-    client::{Client, ClientError},
 };
 
 /// Settle a promise with a value

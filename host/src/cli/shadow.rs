@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use segno_api::model::{CheckedExecution, ShadowRequest};
+use segno_client::Client;
 use serde::Serialize;
 
 use super::{
@@ -10,10 +12,6 @@ use super::{
     polling::PollDeadline,
     show::short_digest,
     time::{as_ms, length as shown},
-};
-use crate::{
-    api::model::{CheckedExecution, ShadowRequest},
-    client::Client,
 };
 
 /// Maximum time that one request follows; progress is shown in between.

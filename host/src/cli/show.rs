@@ -2,6 +2,8 @@
 
 use anstyle::Style;
 use comfy_table::Color;
+use segno_api::model::{FailureView, ForkedFrom, InvocationState, Note, PromiseState};
+use segno_guest::BacktraceFrame;
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -11,10 +13,6 @@ use super::{
     console::{CYAN, DIM, GREEN, RED, YELLOW},
     table::TextCell,
     text,
-};
-use crate::{
-    api::model::{FailureView, ForkedFrom, InvocationState, Note, PromiseState},
-    guest::BacktraceFrame,
 };
 
 /// The colour of a state.
@@ -70,9 +68,6 @@ pub fn promise_cell(state: PromiseState) -> TextCell {
 pub const INDENT: usize = 12;
 
 /// Prints the facts about one object, one per line.
-///
-/// # Errors
-/// When the stream is closed.
 pub fn facts(lines: Vec<(&str, String)>, console: &mut Console) -> Result<(), CliError> {
     for (name, text) in lines {
         // Even the longest names are followed by a blank.
@@ -148,9 +143,6 @@ pub fn plain_lines(text: &str, indent: usize) -> String {
 }
 
 /// Prints the last error of an invocation, with the frames of its author's code.
-///
-/// # Errors
-/// When the stream is closed.
 pub fn note(note: &Note, console: &mut Console) -> Result<(), CliError> {
     let lead = console.paint(RED, &format!("{}:", plain(&note.kind)));
     console.paragraph(&format!("  {lead} "), &plain_lines(&note.message, 0), 4)?;
@@ -158,9 +150,6 @@ pub fn note(note: &Note, console: &mut Console) -> Result<(), CliError> {
 }
 
 /// Prints the frames of the author's code at which an invocation stopped.
-///
-/// # Errors
-/// When the stream is closed.
 pub fn frames(details: Option<&Value>, console: &mut Console) -> Result<(), CliError> {
     let frames = details.and_then(|details| details.get("frames"));
     let frames = frames.and_then(|frames| Vec::<BacktraceFrame>::deserialize(frames).ok());

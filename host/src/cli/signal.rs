@@ -3,15 +3,13 @@
 use std::time::Duration;
 
 use clap::Args;
+use segno_api::model::{InvocationOutcome, SendSignal, SignalAccepted, StartFirst};
+use segno_client::{Client, ClientError};
 use serde_json::Value;
 
 use super::{
     CliError, Console, Exit, console::CYAN, input::read_json, polling::PollDeadline,
     result::wait_for, settle::waited_for, time::read_length,
-};
-use crate::{
-    api::model::{InvocationOutcome, SendSignal, SignalAccepted, StartFirst},
-    client::{Client, ClientError},
 };
 
 /// Send a signal to an invocation

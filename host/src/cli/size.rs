@@ -1,15 +1,16 @@
 //! `segno size`.
 
 use clap::Args;
+use segno_store::{FunctionSize, ModuleSize, PartSize, SizeReport, TreeSize};
 
 use super::{
     CliError, Console, Exit,
     build::other,
+    item_table::ItemTable,
     place::StoreOptions,
     show::{plain, short_digest, short_target, size},
-    table::{TextCell, TextColumn, TextTable},
+    table::TextColumn,
 };
-use crate::store::SizeReport;
 
 /// Show how the space in a store is used
 ///
@@ -52,73 +53,48 @@ impl SizeArgs {
             free => format!(", {} of it free for what comes next", size(free)),
         };
         console.line(format!("{}: {}{free}\n", self.place.name(), size(report.bytes)))?;
-        let columns =
-            [TextColumn::text("KIND"), TextColumn::number("ROWS"), TextColumn::number("SIZE")];
-        let mut table = TextTable::new(&columns);
-        for part in &report.parts {
-            table.row([
-                TextCell::from(&part.name),
-                TextCell::from(part.rows),
-                TextCell::from(size(part.bytes)),
-            ]);
-        }
-        console.table(&table)?;
-        if !report.trees.is_empty() {
-            console.line("")?;
-            let mut table = TextTable::new(&[
-                TextColumn::id("LARGEST TREES"),
-                TextColumn::number("PROMISES"),
-                TextColumn::number("CONTENT"),
-                TextColumn::whole("").rank(1),
-            ]);
-            for tree in &report.trees {
-                let state = if tree.settled { "" } else { "has not ended" };
-                table.row([
-                    TextCell::from(plain(&tree.id)),
-                    TextCell::from(tree.promises),
-                    TextCell::from(size(tree.bytes)),
-                    TextCell::from(state),
-                ]);
-            }
-            console.table(&table)?;
-        }
-        if !report.functions.is_empty() {
-            console.line("")?;
-            let mut table = TextTable::new(&[
-                TextColumn::text("LARGEST FUNCTIONS"),
-                TextColumn::number("INVOCATIONS"),
-                TextColumn::number("CONTENT"),
-            ]);
-            for function in &report.functions {
-                table.row([
-                    TextCell::from(plain(short_target(&function.target))),
-                    TextCell::from(function.invocations),
-                    TextCell::from(size(function.bytes)),
-                ]);
-            }
-            console.table(&table)?;
-        }
-        if !report.modules.is_empty() {
-            console.line("")?;
-            let mut table = TextTable::new(&[
-                TextColumn::whole("LARGEST MODULES"),
-                TextColumn::text("NAMES"),
-                TextColumn::number("SIZE"),
-            ]);
-            for module in &report.modules {
-                let names = if module.aliases.is_empty() {
-                    "-".to_owned()
-                } else {
-                    module.aliases.join(", ")
-                };
-                table.row([
-                    TextCell::from(short_digest(&module.digest)),
-                    TextCell::from(names),
-                    TextCell::from(size(module.bytes)),
-                ]);
-            }
-            console.table(&table)?;
-        }
-        Ok(())
+        let parts = ItemTable::new()
+            .column(TextColumn::text("KIND"), |part: &PartSize| part.name.clone())
+            .column(TextColumn::number("ROWS"), |part| part.rows)
+            .column(TextColumn::number("SIZE"), |part| size(part.bytes));
+        console.table(&parts.rows(&report.parts))?;
+        let trees =
+            ItemTable::new()
+                .column(TextColumn::id("LARGEST TREES"), |tree: &TreeSize| plain(&tree.id))
+                .column(TextColumn::number("PROMISES"), |tree| tree.promises)
+                .column(TextColumn::number("CONTENT"), |tree| size(tree.bytes))
+                .column(TextColumn::whole("").rank(1), |tree| {
+                    if tree.settled { "" } else { "has not ended" }
+                });
+        largest(&trees, &report.trees, console)?;
+        let functions = ItemTable::new()
+            .column(TextColumn::text("LARGEST FUNCTIONS"), |function: &FunctionSize| {
+                plain(short_target(&function.target))
+            })
+            .column(TextColumn::number("INVOCATIONS"), |function| function.invocations)
+            .column(TextColumn::number("CONTENT"), |function| size(function.bytes));
+        largest(&functions, &report.functions, console)?;
+        let modules = ItemTable::new()
+            .column(TextColumn::whole("LARGEST MODULES"), |module: &ModuleSize| {
+                short_digest(&module.digest).to_owned()
+            })
+            .column(TextColumn::text("NAMES"), |module| match module.aliases.is_empty() {
+                true => "-".to_owned(),
+                false => module.aliases.join(", "),
+            })
+            .column(TextColumn::number("SIZE"), |module| size(module.bytes));
+        largest(&modules, &report.modules, console)
     }
+}
+
+fn largest<I>(
+    table: &ItemTable<'_, I>,
+    items: &[I],
+    console: &mut Console,
+) -> Result<(), CliError> {
+    if items.is_empty() {
+        return Ok(());
+    }
+    console.line("")?;
+    console.table(&table.rows(items))
 }

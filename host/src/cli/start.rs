@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use clap::Args;
+use segno_api::model::{InvocationState, StartInvocation, StartRetry, Started};
+use segno_client::Client;
 use serde_json::Value;
 
 use super::{
@@ -11,10 +13,6 @@ use super::{
     input::{read_json, read_label},
     show::plain,
     time::{as_ms, now_ms, read_instant, read_limit},
-};
-use crate::{
-    api::model::{InvocationState, StartInvocation, StartRetry, Started},
-    client::Client,
 };
 
 /// Start a function and return immediately

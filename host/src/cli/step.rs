@@ -4,6 +4,8 @@
 
 use std::io::BufRead;
 
+use segno_api::model::{Handler, HandlerKind, JournalRecord, SendQuery};
+use segno_client::{Client, ClientError};
 use serde_json::Value;
 
 use super::{
@@ -12,10 +14,6 @@ use super::{
     moment::ReplayMoment,
     show::{self, plain},
     timeline::record_line,
-};
-use crate::{
-    api::model::{Handler, HandlerKind, JournalRecord, SendQuery},
-    client::{Client, ClientError},
 };
 
 /// The data of an execution for stepping, independent of its storage.
@@ -207,7 +205,8 @@ async fn shown(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{api::model::OpenPlaceView, cli::tests::WrittenBytes};
+    use crate::cli::tests::WrittenBytes;
+    use segno_api::model::OpenPlaceView;
 
     /// A recorded workflow that called, slept and ended.
     struct RecordedSource(Vec<JournalRecord>);

@@ -1,13 +1,13 @@
 //! The execution that a command is about: on a host, or in a bundle.
 
 use clap::Args;
+use segno_client::{Client, ClientError};
 
 use super::{
     CliError, Console,
     bundled::{self, LoadedBundles},
     show::plain,
 };
-use crate::client::{Client, ClientError};
 
 /// The id of an execution, or a bundle that contains it.
 #[derive(Debug, Args)]

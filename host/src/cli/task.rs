@@ -2,19 +2,18 @@
 
 use clap::{Args, Subcommand};
 use comfy_table::Color;
+use segno_api::model::{Accepted, TaskPage, TaskQuery, TaskState, TaskView};
+use segno_client::Client;
 
 use super::{
     CliError, Console, Exit,
     console::{CYAN, YELLOW},
-    pages::{self, PageOptions},
+    item_table::ItemTable,
+    pages::PageOptions,
     proceed,
     show::{self, facts, function, plain},
-    table::{TextCell, TextColumn, TextTable},
+    table::{TextCell, TextColumn},
     time::{length, now_ms, relative, when},
-};
-use crate::{
-    api::model::{Accepted, TaskPage, TaskQuery, TaskState, TaskView},
-    client::Client,
 };
 
 /// Show the holders and leases of tasks, and intervene manually
@@ -121,42 +120,29 @@ impl TaskArgs {
 impl TaskListArgs {
     async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
         let page = self.fetch(client, console).await?;
-        if console.json() {
-            return console.document(&page);
-        }
-        if page.items.is_empty() && page.unreadable.is_empty() {
-            console.remark("no tasks");
-            return Ok(());
-        }
         let now = now_ms();
-        let mut table = TextTable::new(&[
-            TextColumn::id("ID"),
-            TextColumn::text("FUNCTION").rank(1),
-            TextColumn::whole("STATE"),
-            TextColumn::number("VERSION").rank(4),
-            TextColumn::text("HOLDER"),
-            TextColumn::whole("UNTIL").rank(2),
-            TextColumn::text("NOTE").rank(3),
-        ]);
-        for item in &page.items {
-            let until = item.until_at_ms.or(item.retry_at_ms.filter(|at| *at > now));
-            let note = item.note.as_ref().map(|note| format!("{}: {}", note.kind, note.message));
-            let note = note.or_else(|| item.halted.clone()).unwrap_or_default();
-            table.row([
-                TextCell::from(plain(&item.id)),
-                TextCell::from(function(&item.target, item.function.as_deref())),
-                state_cell(item.state),
-                TextCell::from(item.version),
-                TextCell::from(item.holder.as_deref().map_or("-".to_owned(), plain)),
-                TextCell::from(until.map_or("-".to_owned(), |at| relative(at, now))),
-                TextCell::from(plain(&note.replace('\n', " "))),
-            ]);
-        }
-        pages::show_unreadable(&page.unreadable, 2, &mut table);
-        console.table(&table)?;
-        pages::say_unreadable(&page.unreadable, console);
-        pages::say_more(page.next.as_deref(), console);
-        Ok(())
+        ItemTable::new()
+            .column(TextColumn::id("ID"), |item: &TaskView| plain(&item.id))
+            .column(TextColumn::text("FUNCTION").rank(1), |item| {
+                function(&item.target, item.function.as_deref())
+            })
+            .column(TextColumn::whole("STATE"), |item| state_cell(item.state))
+            .column(TextColumn::number("VERSION").rank(4), |item| item.version)
+            .column(TextColumn::text("HOLDER"), |item| {
+                item.holder.as_deref().map_or("-".to_owned(), plain)
+            })
+            .column(TextColumn::whole("UNTIL").rank(2), |item| {
+                let until = item.until_at_ms.or(item.retry_at_ms.filter(|at| *at > now));
+                until.map_or("-".to_owned(), |at| relative(at, now))
+            })
+            .column(TextColumn::text("NOTE").rank(3), |item| {
+                let note = item.note.as_ref();
+                let note = note.map(|note| format!("{}: {}", note.kind, note.message));
+                let note = note.or_else(|| item.halted.clone()).unwrap_or_default();
+                plain(&note.replace('\n', " "))
+            })
+            .state_at(2)
+            .print("no tasks", &page, console)
     }
 
     async fn fetch(self, client: &Client, console: &Console) -> Result<TaskPage, CliError> {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use segno_core::time::Timestamp;
+use segno_env::{Clock as _, SystemClock};
 
 use super::CliError;
-use crate::runtime::{Clock as _, SystemClock};
 
 /// Milliseconds since the Unix epoch.
 pub fn now_ms() -> i64 {

@@ -1,5 +1,6 @@
 //! A journal as text: one line per record, with times relative to the first.
 
+use segno_api::model::{JournalRecord, OutcomeView, RecordKind};
 use segno_core::update;
 
 use super::{
@@ -9,7 +10,6 @@ use super::{
     text,
     time::{instant, length},
 };
-use crate::api::model::{JournalRecord, OutcomeView, RecordKind};
 
 /// One record as one line, cut to the width of a terminal.
 pub fn record_line(record: &JournalRecord, began_at_ms: i64, console: &Console) -> String {

@@ -1,9 +1,9 @@
 //! `segno undeploy`.
 
 use clap::Args;
+use segno_client::Client;
 
 use super::{CliError, Console, Exit, console::CYAN, show::short_digest};
-use crate::client::Client;
 
 /// Remove a module's name: it starts no more executions
 ///

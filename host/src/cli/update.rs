@@ -3,16 +3,14 @@
 use std::time::Duration;
 
 use clap::Args;
+use segno_api::model::{SendUpdate, StartFirst, UpdateAnswer, UpdateState, UpdateWait};
+use segno_client::Client;
 use serde_json::Value;
 
 use super::{
     CliError, Console, Exit,
     input::read_json,
     time::{as_ms, read_length},
-};
-use crate::{
-    api::model::{SendUpdate, StartFirst, UpdateAnswer, UpdateState, UpdateWait},
-    client::Client,
 };
 
 /// Send an update to a workflow, and print its answer

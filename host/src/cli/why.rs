@@ -1,6 +1,8 @@
 //! `segno why`.
 
 use clap::Args;
+use segno_api::model::{self, WaitKind, WhyLink, WhyMessage, WhyReason};
+use segno_client::Client;
 use segno_core::address::is_internal;
 
 use super::{
@@ -8,10 +10,6 @@ use super::{
     console::{BOLD, CYAN, DIM, YELLOW},
     show::{self, plain, plain_lines, short_target, state_name, state_style},
     time::{length, now_ms, relative},
-};
-use crate::{
-    api::model::{self, WaitKind, WhyLink, WhyMessage, WhyReason},
-    client::Client,
 };
 
 /// Explain why an execution does not continue, and how to continue it

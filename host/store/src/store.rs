@@ -20,7 +20,9 @@ pub trait Store: Send + Sync + 'static {
     async fn execute(&self, commands: Vec<Command>) -> Result<Vec<Reply>, StoreError>;
 
     /// Like [`Store::execute`], for a caller that keeps the commands for a retry.
-    async fn execute_kept(&self, commands: Arc<[Command]>) -> Result<Vec<Reply>, StoreError>;
+    async fn execute_kept(&self, commands: Arc<[Command]>) -> Result<Vec<Reply>, StoreError> {
+        self.execute(commands.to_vec()).await
+    }
 
     /// Read operations on single entities and listings.
     fn read(&self) -> &dyn Read;

@@ -9,7 +9,7 @@
 use std::{collections::BTreeSet, path::PathBuf, process::ExitCode};
 
 use clap::Parser;
-use segno::runtime::Env;
+use segno_env::Env;
 use tests::chaos::{self, Plan, flows::Kind, plan::Fault};
 
 /// Injects faults into real hosts, and compares every outcome with the expected one

@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use segno::api::model::EventQuery;
+use segno_api::model::EventQuery;
 
 use super::outside::{Hopeless, Outside};
 
@@ -63,8 +63,7 @@ impl Events {
                 }
             }
             if !ids.is_empty() {
-                let taken =
-                    async |host: &segno::client::Client| host.acknowledge(ids.clone()).await;
+                let taken = async |host: &segno_client::Client| host.acknowledge(ids.clone()).await;
                 outside.ask("acknowledging events", &[], taken).await?;
                 self.state().acknowledged.extend(ids);
                 continue;

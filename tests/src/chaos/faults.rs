@@ -2,14 +2,12 @@
 
 use std::{collections::BTreeMap, io, sync::Arc};
 
-use segno::{
-    demo::{
-        rng::DemoRng,
-        server::{DemoServer, ServerError},
-    },
-    runtime::Env,
-};
 use segno_core::time::Millis;
+use segno_demo::{
+    rng::DemoRng,
+    server::{DemoServer, ServerError},
+};
+use segno_env::Env;
 use throwaway_postgres::Cluster;
 
 use super::{

@@ -15,8 +15,8 @@ use axum::{
     http::{HeaderMap, StatusCode},
     routing::post,
 };
-use segno::runtime::Env;
 use segno_core::time::Millis;
+use segno_env::Env;
 use serde::Deserialize;
 use tokio::net::TcpListener;
 

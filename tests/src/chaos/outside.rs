@@ -6,12 +6,10 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-use segno::{
-    client::{Client, ClientError},
-    demo::rng::DemoRng,
-    runtime::Env,
-};
+use segno_client::{Client, ClientError};
 use segno_core::time::{Millis, Timestamp};
+use segno_demo::rng::DemoRng;
+use segno_env::Env;
 
 use super::report::Findings;
 

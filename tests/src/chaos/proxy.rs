@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use segno::runtime::Env;
+use segno_env::Env;
 use tokio::{
     io,
     net::{TcpListener, TcpStream},

@@ -1,7 +1,7 @@
 //! Checks of a host after all flows have ended: no task is claimed or waiting, and no request is
 //! unanswered.
 
-use segno::api::model::{CancelProgress, InvocationOutcome, LimitQuery, TaskQuery, TaskState};
+use segno_api::model::{CancelProgress, InvocationOutcome, LimitQuery, TaskQuery, TaskState};
 
 use super::outside::{Hopeless, Outside};
 

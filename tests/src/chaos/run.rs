@@ -2,16 +2,14 @@
 
 use std::{collections::BTreeMap, path::Path, process::Command, sync::Arc, time::Duration};
 
-use segno::{
-    api::model::{InvocationOutcome, ReplayVerdict},
-    client::Client,
-    demo::{
-        rng::DemoRng,
-        server::{DemoServer, ServerOptions},
-    },
-    runtime::Env,
-};
+use segno_api::model::{InvocationOutcome, ReplayVerdict};
+use segno_client::Client;
 use segno_core::address::GRAPH_RUN;
+use segno_demo::{
+    rng::DemoRng,
+    server::{DemoServer, ServerOptions},
+};
+use segno_env::Env;
 use tempfile::TempDir;
 use throwaway_postgres::Cluster;
 

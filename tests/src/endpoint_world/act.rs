@@ -1,6 +1,6 @@
 //! Actions of a person while every invocation waits.
 
-use segno::runtime::Clock as _;
+use segno_env::Clock as _;
 use segno_restate::{
     immutable::{Notification, NotificationKind, NotificationResult},
     wire,

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use futures::StreamExt as _;
-use segno::runtime::Clock as _;
 use segno_core::time::Millis;
+use segno_env::Clock as _;
 use segno_restate::{
     StartMessage,
     immutable::{ErrorBehavior, Message, Notification},

@@ -5,8 +5,8 @@ use std::sync::{
     atomic::{AtomicI64, Ordering},
 };
 
-use segno::runtime::Clock;
 use segno_core::time::Timestamp;
+use segno_env::Clock;
 
 use super::Course;
 

@@ -1,7 +1,7 @@
 //! The runtime's handling of an endpoint's commands.
 
-use segno::runtime::Clock as _;
 use segno_core::time::Timestamp;
+use segno_env::Clock as _;
 use segno_restate::{
     immutable::{
         Command, Notification, NotificationKind, NotificationResult, OutputResult, SignalKey,

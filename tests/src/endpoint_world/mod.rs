@@ -29,12 +29,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use segno::{
-    endpoint::Endpoint,
-    guest::{Failure, HttpRequest, HttpResponse},
-    runtime::Env,
-};
 use segno_core::time::Timestamp;
+use segno_endpoint::Endpoint;
+use segno_env::Env;
+use segno_guest::{Failure, HttpRequest, HttpResponse};
 use segno_restate::{immutable::ErrorMessage, wire::OperationOutcome};
 use serde_json::Value as Json;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use segno::runtime::Clock as _;
+use segno_env::Clock as _;
 use segno_restate::{
     frame::Frame,
     immutable::{Command, ErrorMessage, Message, Notification, NotificationId, NotificationResult},

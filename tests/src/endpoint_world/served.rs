@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use segno::{
-    endpoint::{Endpoint, ServiceOffer},
-    guest::{Failure, HttpRequest, HttpResponse, Outbound},
-    runtime::Env,
-};
 use segno_core::id::Digest;
+use segno_endpoint::{Endpoint, ServiceOffer};
+use segno_env::Env;
+use segno_guest::{Failure, HttpRequest, HttpResponse, Outbound};
 
 use super::clock::VirtualClock;
 use crate::guests;

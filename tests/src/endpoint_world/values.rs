@@ -1,6 +1,6 @@
 //! Requests, answers and outcomes as JSON.
 
-use segno::guest::{HttpRequest, HttpResponse, Payload};
+use segno_guest::{HttpRequest, HttpResponse, Payload};
 use segno_restate::wire::{self, OperationOutcome};
 use serde_json::Value as Json;
 

@@ -1,9 +1,9 @@
 //! Fuzzing of bundles: unchanged, and with repaired links, so that the fuzzer reaches the content
 //! of the parts.
 
-use segno::bundles::BundleContents;
 use segno_bundle::{BundleHead, BundleItem, BundleReader, BundleWriter, redacted};
 use segno_core::id::Digest;
+use segno_engine::bundles::BundleContents;
 
 /// The golden bundle of the format.
 const BUNDLE: &[u8] = include_bytes!("../../../host/bundle/tests/golden/bundle-1.segno-bundle");

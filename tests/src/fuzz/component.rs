@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use segno::guest::Wasm;
+use segno_guest::Wasm;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::guests;

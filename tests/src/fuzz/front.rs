@@ -11,18 +11,15 @@ use axum::{
     body::{Body, to_bytes},
     http::{Request, StatusCode, header},
 };
-use segno::{
-    api::{
-        self, AccessControl, Api, ComponentInspector, ComponentRefusal, model::ModuleDescription,
-    },
-    guest::{HttpClient, HttpGate, HttpLimits, Policy},
-    host::Host,
-    notifier::CommitNotifier,
-    resonate::{Resonate, ResonateSettings},
-    runtime::Env,
-    store::MemoryStore,
+use segno_api::{
+    AccessControl, Api, ComponentInspector, ComponentRefusal, model::ModuleDescription, router,
 };
 use segno_core::config::Config;
+use segno_engine::{host::Host, notifier::CommitNotifier};
+use segno_env::Env;
+use segno_guest::{HttpClient, HttpGate, HttpLimits, Policy};
+use segno_resonate::{Resonate, ResonateSettings};
+use segno_store::MemoryStore;
 use serde_json::{Value as Json, json};
 use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt as _;
@@ -159,7 +156,7 @@ impl Front {
         let settings = ResonateSettings::new("http://localhost:7766");
         let resonate = Resonate::start(&api, settings).expect("nothing is posted here").router();
         drop(entered);
-        Self { runtime, api: api::router(api), resonate }
+        Self { runtime, api: router(api), resonate }
     }
 
     fn ask(&self, router: Router, request: Request<Body>) -> (StatusCode, String) {

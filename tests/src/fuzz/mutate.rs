@@ -1,7 +1,7 @@
 //! Mutated copies of seeds: bits flipped, bytes inserted, removed, doubled and truncated, and
 //! pieces of other seeds.
 
-use segno::demo::rng::DemoRng;
+use segno_demo::rng::DemoRng;
 
 /// Bytes that parsers treat specially.
 const ODD: [&[u8]; 12] = [

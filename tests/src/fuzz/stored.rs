@@ -3,15 +3,6 @@
 use std::{io::Read as _, sync::Arc};
 
 use lz4_flex::frame::{FrameDecoder, FrameEncoder};
-use segno::{
-    notifier::CommitNotifier,
-    runtime::Env,
-    store::{
-        Store as _,
-        archive::{ArchiveReader, ArchiveWriter},
-        sqlite::{SqliteConfig, SqliteImport, SqliteStore},
-    },
-};
 use segno_core::{
     command::{ClaimRequest, Command},
     config::Config,
@@ -21,6 +12,13 @@ use segno_core::{
     tags,
     time::{Millis, Timestamp},
     value::{Tags, Value},
+};
+use segno_engine::notifier::CommitNotifier;
+use segno_env::Env;
+use segno_store::{
+    Store as _,
+    archive::{ArchiveReader, ArchiveWriter},
+    sqlite::{SqliteConfig, SqliteImport, SqliteStore},
 };
 use tokio::runtime::Builder;
 

@@ -2,8 +2,9 @@
 
 use std::sync::LazyLock;
 
-use segno::{api::TokenVerifier, runtime::Env};
+use segno_api::TokenVerifier;
 use segno_core::{promise::Cron, time::Timestamp};
+use segno_env::Env;
 
 /// A secret that did not sign any of the seeds.
 const SECRET: &[u8] = b"a secret of forty bytes, which is plenty";

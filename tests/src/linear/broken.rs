@@ -9,10 +9,10 @@ use std::{
 };
 
 use async_trait::async_trait;
-use segno::store::{PromiseRow, StoreError};
 use segno_core::{
     command::Command, id::PromiseId, promise::Settlement, reply::Reply, time::Timestamp,
 };
+use segno_store::{PromiseRow, StoreError};
 
 use super::clients::Served;
 

@@ -4,10 +4,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use futures::future::join_all;
-use segno::{
-    runtime::{Clock as _, HandClock},
-    store::{PromiseRow, Store, StoreError},
-};
 use segno_core::{
     command::{ClaimRequest, Command, FenceAction, FenceOperation, HeartbeatItem},
     id::{Claim, CommandIndex, Digest, Holder, HostName, PromiseId, Version},
@@ -17,6 +13,8 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Tags, Text, Value},
 };
+use segno_env::{Clock as _, HandClock};
+use segno_store::{PromiseRow, Store, StoreError};
 
 use super::history::{Asked, History, Operation};
 use crate::sim::Dice;

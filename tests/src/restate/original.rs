@@ -7,8 +7,8 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use segno::runtime::{Env, Proxies, http_client};
 use segno_core::time::Millis;
+use segno_env::{Env, Proxies, http_client};
 
 use super::{Runtime, original as program};
 

@@ -3,8 +3,8 @@
 use std::sync::Mutex;
 
 use reqwest::Method;
-use segno::runtime::Env;
 use segno_core::time::Millis;
+use segno_env::Env;
 use serde_json::Value;
 
 use super::{

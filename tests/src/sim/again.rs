@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, PoisonError};
 
-use segno::{runtime::Clock, store::Store};
 use segno_core::{
     command::Command,
     id::{Claim, PromiseId},
 };
+use segno_env::Clock;
+use segno_store::Store;
 
 use super::{host::Node, judge, network::Network};
 

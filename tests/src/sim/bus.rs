@@ -6,9 +6,11 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use segno::{notifier::CommitNotifier, runtime::Runtime, store::Hints};
 use segno_core::{effect::Effect, promise::Delivery, time::Millis};
+use segno_engine::notifier::CommitNotifier;
+use segno_env::Runtime;
 use segno_sim::SimRuntime;
+use segno_store::Hints;
 use tokio::sync::mpsc;
 
 use super::{dice::Dice, event_log::EventLog, fault::MessageFault};

@@ -7,10 +7,6 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use segno::{
-    runtime::{Clock, Env, Runtime as _},
-    store::{Hints, MemoryStore, Store},
-};
 use segno_core::{
     command::Command,
     config::Config,
@@ -19,7 +15,9 @@ use segno_core::{
     snapshot::Snapshot,
     time::Millis,
 };
+use segno_env::{Clock, Env, Runtime as _};
 use segno_sim::{SimClock, SimRuntime};
+use segno_store::{Hints, MemoryStore, Store};
 
 use super::{
     dice::Dice, event_log::EventLog, judge::Judge, locks::Locks, metrics::Step, statements::Decided,

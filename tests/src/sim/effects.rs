@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use segno::guest::{CallOptions, Failure, Outcome, RetryOptions};
+use segno_guest::{CallOptions, Failure, Outcome, RetryOptions};
 use serde_json::json;
 
 use super::{crowd, dice::Dice, event_log::EventLog, fault::Fault, tally};

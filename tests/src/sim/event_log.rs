@@ -6,8 +6,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use segno::runtime::Clock;
 use segno_core::time::Timestamp;
+use segno_env::Clock;
 use segno_sim::{BEGINNING, SimClock};
 
 use super::fault::Fault;

@@ -6,23 +6,21 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use segno::{
-    boot,
-    delivery::{Channel, DeliveryResult},
-    guest::{Guests, Outbound},
-    host::Host,
-    notifier::CommitNotifier,
-    recovery::retention::Retention,
-    runtime::{Clock, Env, Runtime},
-    services::{Connector, Services},
-    worker::WorkerSettings,
-};
 use segno_core::{
     config::Config,
     id::HostName,
     promise::{Delivery, OutboxMessageKind},
     time::{Millis, Timestamp},
 };
+use segno_engine::boot;
+use segno_engine::delivery::{Channel, DeliveryResult};
+use segno_engine::host::Host;
+use segno_engine::notifier::CommitNotifier;
+use segno_engine::recovery::retention::Retention;
+use segno_engine::worker::WorkerSettings;
+use segno_env::{Clock, Env, Runtime};
+use segno_guest::{Guests, Outbound};
+use segno_services::{Connector, Services};
 use segno_sim::{GatedStore, SimClock, SimRuntime, TaskPanics};
 use tokio::sync::mpsc;
 

@@ -5,8 +5,8 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use segno::runtime::Runtime;
 use segno_core::time::Millis;
+use segno_env::Runtime;
 
 use super::{
     again::zombie,

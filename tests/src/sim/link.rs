@@ -7,9 +7,10 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use segno::{runtime::Runtime, store::StoreError};
 use segno_core::{command::Command, reply::Reply, time::Millis};
+use segno_env::Runtime;
 use segno_sim::{CommitFault, StoreGate};
+use segno_store::StoreError;
 use tokio::sync::mpsc;
 
 use super::{

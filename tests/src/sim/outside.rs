@@ -8,7 +8,6 @@ use std::{
     },
 };
 
-use segno::{guest::Payload, runtime::Runtime, values};
 use segno_core::{
     address,
     command::{ClaimRequest, Command, HeartbeatItem},
@@ -19,6 +18,9 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Tags, Text, Value},
 };
+use segno_engine::values;
+use segno_env::Runtime;
+use segno_guest::Payload;
 use segno_sim::StoreGate;
 use tokio::sync::mpsc;
 

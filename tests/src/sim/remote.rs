@@ -3,12 +3,10 @@
 use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
-use segno::{
-    resonate::address::Destination,
-    store::{Store, StoreError},
-};
 use segno_core::{command::Command, promise::Delivery, reply::Reply};
+use segno_resonate::address::Destination;
 use segno_sim::{StoreGate, unknown_outcome};
+use segno_store::{Store, StoreError};
 
 use super::{fault::MessageFault, link::Link};
 

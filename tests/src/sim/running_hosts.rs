@@ -5,11 +5,11 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use segno::{
+use segno_core::{command::ClaimRequest, promise::NewPromise};
+use segno_engine::{
     host::Host,
     slots::{ExecutionSlots, Slot},
 };
-use segno_core::{command::ClaimRequest, promise::NewPromise};
 
 use super::dice::Dice;
 

@@ -8,12 +8,6 @@ use std::{
     },
 };
 
-use segno::{
-    recovery::retention::{Retention, RetentionPeriod},
-    runtime::{Clock, Runtime},
-    store::{NewModule, Store},
-    worker::{WarmBudget, WorkerSettings},
-};
 use segno_core::{
     command::Command,
     config::Config,
@@ -22,7 +16,11 @@ use segno_core::{
     snapshot::Snapshot,
     time::{Millis, Timestamp},
 };
+use segno_engine::recovery::retention::{Retention, RetentionPeriod};
+use segno_engine::worker::{WarmBudget, WorkerSettings};
+use segno_env::{Clock, Runtime};
 use segno_sim::{SimClock, SimRuntime, TaskPanics};
+use segno_store::{NewModule, Store};
 use tokio::sync::mpsc;
 
 use super::{

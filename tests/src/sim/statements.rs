@@ -13,10 +13,6 @@ use std::{
     sync::Arc,
 };
 
-use segno::{
-    runtime::{Clock as _, Runtime as _},
-    store::postgres::{LoadStep, PLAN},
-};
 use segno_core::{
     command::Command,
     delta::Delta,
@@ -32,6 +28,8 @@ use segno_core::{
     view::View,
     widen,
 };
+use segno_env::{Clock as _, Runtime as _};
+use segno_store::postgres::{LoadStep, PLAN};
 
 use super::{
     database::Database,

@@ -1,7 +1,6 @@
 //! Schedules: a client creates one and deletes it later. Every occurrence until then must have been
 //! created once, in order, by any host.
 
-use segno::{guest::Payload, values};
 use segno_core::{
     command::Command,
     id::ScheduleId,
@@ -11,6 +10,8 @@ use segno_core::{
     time::Millis,
     value::{Tags, Text},
 };
+use segno_engine::values;
+use segno_guest::Payload;
 
 use super::{occurrences::occurrences, outside::Outside};
 

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use segno::resonate::wire;
 use segno_core::{
     id::PromiseId,
     invocation::{CommandKind, Outcome, RecordBody, StepResult},
@@ -10,6 +9,7 @@ use segno_core::{
     snapshot::Snapshot,
     value::Payload,
 };
+use segno_resonate::wire;
 use serde_json::Value as Json;
 
 use super::{

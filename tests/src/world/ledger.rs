@@ -6,7 +6,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use segno::guest::{Failure, HttpRequest, HttpResponse, Outbound, Payload};
+use segno_guest::{Failure, HttpRequest, HttpResponse, Outbound, Payload};
 use serde_json::{Value as Json, json};
 
 /// Accepted requests, by key, with the number of their repetitions.

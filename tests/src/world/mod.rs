@@ -9,16 +9,6 @@ mod story;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use segno::{
-    guest::{Guests, Outbound, Payload},
-    host::Host,
-    notifier::CommitNotifier,
-    runtime::{Clock, Env},
-    services::{Connector, Services},
-    store::{MemoryStore, NewModule, Store, StoreError},
-    values,
-    worker::WorkerSettings,
-};
 use segno_core::{
     address,
     command::Command,
@@ -32,7 +22,15 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Tags, Value},
 };
+use segno_engine::host::Host;
+use segno_engine::notifier::CommitNotifier;
+use segno_engine::values;
+use segno_engine::worker::WorkerSettings;
+use segno_env::{Clock, Env};
+use segno_guest::{Guests, Outbound, Payload};
+use segno_services::{Connector, Services};
 use segno_sim::{HintSwitch, HostLife, MortalStore, PlannedFaults, SimClock, SimRuntime};
+use segno_store::{MemoryStore, NewModule, Store, StoreError};
 use serde_json::Value as Json;
 use tokio::sync::oneshot::{self, error::TryRecvError};
 

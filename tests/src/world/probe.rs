@@ -7,9 +7,9 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use segno::store::{PromiseRow, Store, StoreError};
 use segno_core::{command::Command, invariants, reply::Reply, time::Millis};
 use segno_sim::{GatedStore, StoreGate, sleep};
+use segno_store::{PromiseRow, Store, StoreError};
 
 /// Obstructions of a store, and the record of its use, over all incarnations of a host.
 #[derive(Default)]

@@ -10,16 +10,14 @@ use std::{
     process::Command,
 };
 
-use segno::{
-    api::model::{FailureView, InvocationState, SendSignal, StartGraph, StartInvocation},
-    client::Client,
-    runtime::Env,
-};
+use segno_api::model::{FailureView, InvocationState, SendSignal, StartGraph, StartInvocation};
 use segno_bundle::{BundleItem, BundleReader, BundleRole};
+use segno_client::Client;
 use segno_core::{
     invocation::{Outcome, RecordBody},
     time::Millis,
 };
+use segno_env::Env;
 use serde_json::{Value, json};
 use tests::{guests, host_group::HostGroup, test_host::TestHost};
 use throwaway_postgres::Cluster;

@@ -10,8 +10,8 @@ use std::{
     time::Duration,
 };
 
-use segno::runtime::Env;
 use segno_core::time::Millis;
+use segno_env::Env;
 use serde_json::Value as Json;
 use toml::{Table, Value};
 

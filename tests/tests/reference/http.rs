@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use segno::api::document;
+use segno_api::document;
 use serde_json::{Map, Value};
 
 use super::table::table;

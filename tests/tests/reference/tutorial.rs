@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use segno::build::template;
+use segno_build::template;
 use tests::{
     documents::{Block, blocks},
     shell::{Said, Shell},

@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use segno::{
-    api::model::{
-        EventQuery, InvocationState, PromiseState, ReplayVerdict, SendSignal, StartInvocation,
-    },
-    client::Client,
-    demo::server::DemoServer,
+use segno_api::model::{
+    EventQuery, InvocationState, PromiseState, ReplayVerdict, SendSignal, StartInvocation,
 };
+use segno_client::Client;
+use segno_demo::server::DemoServer;
 use serde_json::{Value, json};
 
 use super::{

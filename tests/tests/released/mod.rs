@@ -18,10 +18,8 @@ mod continuation;
 mod folder;
 mod workload;
 
-use segno::{
-    demo::server::{DemoServer, ServerOptions},
-    runtime::Env,
-};
+use segno_demo::server::{DemoServer, ServerOptions};
+use segno_env::Env;
 use tests::{
     host_group::HostGroup,
     test_host::{self, TestHost},

@@ -2,15 +2,13 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use segno::{
-    api::model::{
-        CreatePromise, CreateSchedule, FailureView, Invocation, InvocationState, SendSignal,
-        StartInvocation,
-    },
-    client::Client,
-    runtime::Env,
+use segno_api::model::{
+    CreatePromise, CreateSchedule, FailureView, Invocation, InvocationState, SendSignal,
+    StartInvocation,
 };
+use segno_client::Client;
 use segno_core::time::Millis;
+use segno_env::Env;
 use serde_json::{Value, json};
 use tests::guests;
 

@@ -6,8 +6,9 @@ use std::{
     path::Path,
 };
 
-use segno::{demo::server::DemoServer, runtime::Env};
 use segno_core::time::Millis;
+use segno_demo::server::DemoServer;
+use segno_env::Env;
 use tempfile::TempDir;
 use tests::{
     restate::{Runtime, Sdk, Service, register},

@@ -11,7 +11,7 @@
 mod host;
 mod original;
 
-use segno::runtime::Env;
+use segno_env::Env;
 use serde_json::{Value, json};
 use tests::restate::{
     Endpoints, Played, Stage, Tool, faults, identity, play_admin_scenes, play_command_scenes,

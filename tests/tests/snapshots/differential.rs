@@ -8,13 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use segno::{
-    api::ComponentInspector,
-    guest::{Compiler, Guests as _, Limits, Outcome, Payload, PolicySource, Wasm, WasmConfig},
-    runtime::Clock as _,
-    store::{InvocationFilter, Store as _},
-    worker::{self, Question},
-};
+use segno_api::ComponentInspector;
 use segno_core::{
     command::Command,
     id::{Digest, PromiseId},
@@ -23,6 +17,12 @@ use segno_core::{
     time::Millis,
     value::Text,
 };
+use segno_engine::worker::{self, Question};
+use segno_env::Clock as _;
+use segno_guest::{
+    Compiler, Guests as _, Limits, Outcome, Payload, PolicySource, Wasm, WasmConfig,
+};
+use segno_store::{InvocationFilter, Store as _};
 use serde_json::Value as Json;
 use tests::{
     guests,

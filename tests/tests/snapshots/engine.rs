@@ -7,8 +7,8 @@ use std::{
     sync::Arc,
 };
 
-use segno::guest::{Compiler, Guests, Limits, PolicySource, Wasm, WasmConfig};
 use segno_core::id::Digest;
+use segno_guest::{Compiler, Guests, Limits, PolicySource, Wasm, WasmConfig};
 use segno_sim::PlannedFaults;
 use tempfile::TempDir;
 use tests::world::World;

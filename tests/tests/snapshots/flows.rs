@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use segno::guest::{Failure, HttpRequest, HttpResponse, Outbound, Payload};
+use segno_guest::{Failure, HttpRequest, HttpResponse, Outbound, Payload};
 use serde_json::{Value as Json, json};
 
 use super::handles;

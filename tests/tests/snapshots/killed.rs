@@ -1,8 +1,8 @@
 //! A real host that makes a snapshot after each record, and is killed repeatedly.
 
-use segno::api::model::{InvocationState, ReplayVerdict};
-use segno::demo::payments::PaymentsOptions;
+use segno_api::model::{InvocationState, ReplayVerdict};
 use segno_core::time::Millis;
+use segno_demo::payments::PaymentsOptions;
 use serde_json::{Value as Json, json};
 use tests::{guests, test_host::TestHost};
 

@@ -6,11 +6,11 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use segno::guest::{
+use segno_core::{id::Digest, invocation::EngineFacts};
+use segno_guest::{
     ActivityContext, ActivityHost, Context, Event, FunctionDescription, GuestError, Guests, Memory,
     MemoryChange, Outcome, Payload, SharedJournal, SnapshotFiles, Wasm, Workflow,
 };
-use segno_core::{id::Digest, invocation::EngineFacts};
 
 use super::engine::Engine;
 

@@ -11,9 +11,10 @@ mod lossy;
 
 use std::{fs, path::PathBuf, sync::Arc};
 
-use segno::{guest::Guests as _, worker};
 use segno_bundle::{BundleItem, BundleReader};
 use segno_core::{promise::Verdict, time::Millis};
+use segno_engine::worker;
+use segno_guest::Guests as _;
 use serde_json::{Value as Json, json};
 use tests::world::World;
 

@@ -6,14 +6,12 @@ use std::{
 };
 
 use async_trait::async_trait;
-use segno::{
-    guest::{CallOptions, Failure, HttpRequest, HttpResponse, Level, Outbound, RetryOptions},
-    runtime::Clock,
-};
 use segno_core::{
     promise::{HaltReason, TaskState, TaskStatus, Verdict},
     time::{Millis, Timestamp},
 };
+use segno_env::Clock;
+use segno_guest::{CallOptions, Failure, HttpRequest, HttpResponse, Level, Outbound, RetryOptions};
 use segno_sim::{CommitFault, PlannedFaults};
 use serde_json::json;
 use tests::world::{

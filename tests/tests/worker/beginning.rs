@@ -5,7 +5,6 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-use segno::{store::NewModule, worker::WorkerSettings};
 use segno_core::{
     command::Command,
     id::Digest,
@@ -13,6 +12,8 @@ use segno_core::{
     reply::{Reply, TaskReply},
     time::Timestamp,
 };
+use segno_engine::worker::WorkerSettings;
+use segno_store::NewModule;
 use serde_json::{Value as Json, json};
 use tests::world::{Plan, World, script::Script};
 
@@ -153,8 +154,8 @@ async fn a_module_that_was_replaced_meanwhile_runs_as_it_is_stored() {
     let older: Arc<[u8]> = Arc::from(&b"an older script"[..]);
     let digest = Digest::of(&older);
     let kept = world.memory.clone();
-    let now = segno::runtime::Clock::now(&*world.clock);
-    segno::store::Modules::put(&*kept, NewModule::plain(digest, older, now))
+    let now = segno_env::Clock::now(&*world.clock);
+    segno_store::Modules::put(&*kept, NewModule::plain(digest, older, now))
         .await
         .expect("memory takes everything");
     let (task, began) = told(&mut world, digest).await;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use segno::{boot, worker::WorkerSettings};
 use segno_core::{
     command::Command,
     id::HostName,
@@ -10,6 +9,8 @@ use segno_core::{
     time::Millis,
     value::{Tags, Value},
 };
+use segno_engine::boot;
+use segno_engine::worker::WorkerSettings;
 use segno_sim::sleep;
 use serde_json::json;
 use tests::world::{Plan, World, script::Script};
@@ -18,7 +19,7 @@ use super::{SECOND, begun};
 
 /// Creates a promise with a deadline in one second.
 async fn soon(world: &World, id: &str) {
-    use segno::runtime::Clock as _;
+    use segno_env::Clock as _;
     let timeout_at = world.clock.now() + SECOND;
     let (id, param, tags) = (id.into(), Value::default(), Tags::new());
     world.client(Command::PromiseCreate(NewPromise { id, param, tags, timeout_at })).await;

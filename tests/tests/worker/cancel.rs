@@ -154,13 +154,13 @@ async fn a_killed_activity_is_dropped_where_it_stands() {
 async fn start_within(world: &World, limit: Millis) {
     let new = NewPromise {
         id: "it".into(),
-        param: segno::values::param(
+        param: segno_engine::values::param(
             "flow",
-            &segno::guest::Payload::Json("null".into()),
+            &segno_guest::Payload::Json("null".into()),
             Tags::new(),
         ),
         tags: Tags::from([(tags::TARGET.into(), "wasm://m/flow".into())]),
-        timeout_at: segno::runtime::Clock::now(&*world.clock) + limit,
+        timeout_at: segno_env::Clock::now(&*world.clock) + limit,
     };
     world.client(Command::PromiseCreate(new)).await;
 }
@@ -199,9 +199,9 @@ async fn cancellation_reaches_an_activity_by_its_heartbeat() {
         attempt.fail(499)
     }));
     let mut world = begun(&script, Plan::default()).await;
-    let began = segno::runtime::Clock::now(&*world.clock);
+    let began = segno_env::Clock::now(&*world.clock);
     assert_eq!(world.outcome("it").await.0, Verdict::Canceled);
-    let took = segno::runtime::Clock::now(&*world.clock).since(began);
+    let took = segno_env::Clock::now(&*world.clock).since(began);
     assert!(took < Millis(3_000), "{took:?}");
 }
 
@@ -215,7 +215,7 @@ async fn a_cancelled_activity_is_not_tried_again() {
                 count.fetch_add(1, Ordering::Relaxed);
                 async move { attempt.fail(500) }
             })
-            .retry(segno::guest::RetryOptions {
+            .retry(segno_guest::RetryOptions {
                 initial_ms: 3_600_000,
                 max_ms: 3_600_000,
                 ..super::at_once(None)

@@ -5,7 +5,6 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-use segno::runtime::Clock;
 use segno_core::{
     command::{ClaimRequest, Command},
     config::Config,
@@ -14,6 +13,7 @@ use segno_core::{
     reply::Reply,
     time::Millis,
 };
+use segno_env::Clock;
 use serde_json::json;
 use tests::world::{Plan, World, script::Script};
 

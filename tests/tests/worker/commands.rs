@@ -3,10 +3,6 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use segno::{
-    guest::{Failure, HttpRequest, HttpResponse, Outbound, Payload, Policy, policy::Grants},
-    values,
-};
 use segno_core::{
     command::Command,
     promise::{HaltReason, NewPromise, TaskState, TaskStatus, Verdict},
@@ -14,6 +10,8 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Tags, Value},
 };
+use segno_engine::values;
+use segno_guest::{Failure, HttpRequest, HttpResponse, Outbound, Payload, Policy, policy::Grants};
 use segno_sim::{CommitFault, PlannedFaults};
 use serde_json::json;
 use tests::world::{

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use segno::{runtime::Clock as _, worker::WorkerSettings};
 use segno_core::{promise::Verdict, time::Millis};
+use segno_engine::worker::WorkerSettings;
+use segno_env::Clock as _;
 use serde_json::json;
 use tests::world::{Plan, World, script::Script};
 

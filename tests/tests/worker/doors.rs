@@ -158,7 +158,7 @@ async fn an_input_that_does_not_fit_is_refused_at_every_door_before_the_function
 async fn a_command_with_a_name_that_cannot_be_addressed_fails_and_the_workflow_goes_on() {
     let script = Arc::new(Script::default().workflow("flow", async |ctx: ScriptContext| {
         let label = vec![("\t".to_owned(), "x".to_owned())];
-        let labelled = segno::guest::CallOptions { labels: label, ..options() };
+        let labelled = segno_guest::CallOptions { labels: label, ..options() };
         let commands = [
             ctx.promise(Some("ok\nnow")).0,
             ctx.promise(Some("\u{200b}")).0,

@@ -3,17 +3,15 @@
 use std::{future::pending, sync::Arc};
 
 use async_trait::async_trait;
-use segno::{
-    guest::{Failure, HttpRequest, HttpResponse, Outbound},
-    runtime::Clock as _,
-    store::Store as _,
-    worker::WorkerSettings,
-};
 use segno_core::{
     command::Command,
     id::Digest,
     promise::{TaskStatus, Verdict},
 };
+use segno_engine::worker::WorkerSettings;
+use segno_env::Clock as _;
+use segno_guest::{Failure, HttpRequest, HttpResponse, Outbound};
+use segno_store::Store as _;
 use serde_json::json;
 use tests::world::{
     Plan, World,

@@ -9,15 +9,6 @@ use std::{
     },
 };
 
-use segno::{
-    guest::{Failure, Outcome, Payload},
-    host::Host,
-    store::Store,
-    worker::fork::{
-        AnswerSource, DryRun, DryRunEnd, ForkError, ForkPrefix, ForkedInvocation, GivenOutcome,
-        ReplayedFork, forward,
-    },
-};
 use segno_core::{
     command::Command,
     fork::{Fork, ForkOrigin, ForkPositionError},
@@ -27,7 +18,14 @@ use segno_core::{
     reply::{Refusal, Reply},
     time::Millis,
 };
+use segno_engine::host::Host;
+use segno_engine::worker::fork::{
+    AnswerSource, DryRun, DryRunEnd, ForkError, ForkPrefix, ForkedInvocation, GivenOutcome,
+    ReplayedFork, forward,
+};
+use segno_guest::{Failure, Outcome, Payload};
 use segno_sim::{CommitFault, PlannedFaults};
+use segno_store::Store;
 use serde_json::json;
 use tests::world::{Plan, World, script::Script};
 

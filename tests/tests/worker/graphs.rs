@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use segno::{runtime::Clock as _, store::Store as _};
 use segno_core::{
     command::Command,
     delta::Delta,
@@ -14,7 +13,9 @@ use segno_core::{
     time::Millis,
     value::Value,
 };
+use segno_env::Clock as _;
 use segno_sim::{CommitFault, PlannedFaults};
+use segno_store::Store as _;
 use serde_json::{Value as Json, json};
 use tests::{
     graphs::{Begun, begun_of, functions, run, twenty},

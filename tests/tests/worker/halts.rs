@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU32, Ordering},
 };
 
-use segno::worker::TrapReport;
+use segno_engine::worker::TrapReport;
 
 use segno_core::{
     command::Command,

@@ -5,7 +5,6 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-use segno::{guest::Event, worker};
 use segno_core::{
     command::{ClaimRequest, Command, FenceAction, FenceOperation},
     id::{Claim, Holder, HostName, PromiseId, Version},
@@ -15,6 +14,8 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Tags, Value},
 };
+use segno_engine::worker;
+use segno_guest::Event;
 use segno_sim::{CommitFault, PlannedFaults};
 use serde_json::json;
 use tests::world::{

@@ -5,7 +5,6 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use segno::{runtime::Clock as _, store::Store as _};
 use segno_core::{
     command::Command,
     id::PromiseId,
@@ -16,7 +15,9 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::Text,
 };
+use segno_env::Clock as _;
 use segno_sim::{CommitFault, PlannedFaults};
+use segno_store::Store as _;
 use serde_json::json;
 use tests::world::{
     Plan, World,

@@ -28,11 +28,9 @@ mod updates;
 
 use std::sync::Arc;
 
-use segno::{
-    guest::{CallOptions, RetryOptions},
-    worker::{WarmBudget, WorkerSettings},
-};
 use segno_core::{promise::Verdict, time::Millis};
+use segno_engine::worker::{WarmBudget, WorkerSettings};
+use segno_guest::{CallOptions, RetryOptions};
 use serde_json::{Value as Json, json};
 use tests::world::{
     Plan, World,

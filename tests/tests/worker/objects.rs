@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use segno::store::Store as _;
 use segno_core::{
     command::Command,
     id::{ObjectId, PromiseId},
@@ -14,6 +13,7 @@ use segno_core::{
     value::{Payload, Text},
 };
 use segno_sim::{CommitFault, PlannedFaults};
+use segno_store::Store as _;
 use serde_json::{Value as Json, json};
 use tests::{
     replaying::reruns_from_every_place,

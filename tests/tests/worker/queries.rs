@@ -6,12 +6,12 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use segno::{
-    guest::{Outcome, Payload},
+use segno_core::{command::Command, id::PromiseId, promise::TaskStatus, time::Millis};
+use segno_engine::{
     host::Host,
     worker::{self, AskError, Question, QuestionAnswer, ReplayError},
 };
-use segno_core::{command::Command, id::PromiseId, promise::TaskStatus, time::Millis};
+use segno_guest::{Outcome, Payload};
 use serde_json::json;
 use tests::world::{
     Plan, World,

@@ -2,11 +2,6 @@
 
 use std::sync::Arc;
 
-use segno::{
-    runtime::Clock as _,
-    services::ids::{HandlerTarget, callee},
-    store::Store as _,
-};
 use segno_core::{
     address::Address,
     command::Command,
@@ -16,6 +11,7 @@ use segno_core::{
     time::Millis,
     value::Text,
 };
+use segno_env::Clock as _;
 use segno_restate::{
     immutable::NotificationId,
     mutable::{
@@ -24,7 +20,9 @@ use segno_restate::{
     },
     wire::Failure,
 };
+use segno_services::ids::{HandlerTarget, callee};
 use segno_sim::{CommitFault, PlannedFaults};
+use segno_store::Store as _;
 use serde_json::{Value as Json, json};
 use tests::world::{
     Plan, World,

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use segno::{
-    runtime::Clock,
-    store::InvocationFilter,
-    stuck::{self, StuckReason},
-};
 use segno_core::{promise::TaskStatus, time::Millis};
+use segno_engine::stuck::{self, StuckReason};
+use segno_env::Clock;
+use segno_store::InvocationFilter;
 use serde_json::json;
 use tests::world::{World, script::Script};
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use segno::runtime::Clock;
 use segno_core::{
     promise::{TaskStatus, Verdict},
     time::Millis,
 };
+use segno_env::Clock;
 use serde_json::{Value as Json, json};
 use tests::world::{Plan, World, script::Script};
 

@@ -3,13 +3,11 @@
 
 use std::sync::Arc;
 
-use segno::{
-    guest::{Outcome, Payload},
-    worker::{self, Question},
-};
 use segno_core::{
     command::Command, id::PromiseId, promise::Verdict, reply::Reply, time::Millis, value::Text,
 };
+use segno_engine::worker::{self, Question};
+use segno_guest::{Outcome, Payload};
 use serde_json::{Value as Json, json};
 use tests::world::{
     Plan, World,

@@ -10,14 +10,13 @@ use axum::{
 use segno_core::{
     address::GRAPH_RUN,
     command::Command,
-    graph::{GraphRunParameters, Persistence},
+    graph::{self, GraphRunParameters, Persistence},
     id::PromiseId,
     keyed_request::{KeyReuseError, RequestParts},
     promise::{NewPromise, Promise},
     reply::Reply,
     tags,
     time::Timestamp,
-    value::Tags,
 };
 use segno_engine::traces::{TRACEPARENT, TraceContext};
 use segno_graph::{
@@ -32,9 +31,10 @@ use crate::{
     Api, ApiError,
     body::{JsonBody, PathSegment, PlanBody},
     model::{GraphChecked, GraphPersistence, GraphStarted, RetryGraph, StartGraph},
+    new_invocation::labelled,
+    problem_kind as kind,
     refusals::Refusals,
     restart::free,
-    start::labelled,
     state::{new_id, promise_id, refused, unexpected},
 };
 
@@ -108,7 +108,10 @@ pub async fn start(
         plan: &plan,
         input: &request.input,
         module: request.module.as_deref(),
-        persist: request.persist,
+        persistence: match request.persist {
+            Some(GraphPersistence::Each) => Persistence::Each,
+            Some(GraphPersistence::Wave) | None => Persistence::Wave,
+        },
         continues: None,
     };
     let new = run.promise(id, &request.labels, &headers)?;
@@ -138,13 +141,10 @@ pub async fn retry(
     let before =
         GraphRunParameters::of(&row.promise).map_err(|error| not_a_run(&id, &error.to_string()))?;
     if row.promise.is_pending() {
-        return Err(ApiError::Refused {
-            status: StatusCode::CONFLICT,
-            code: "wrong-state",
-            reason: format!(
-                "`{id}` has not ended: wait for it, or cancel it (`segno graph cancel {id}`)"
-            ),
-        });
+        return Err(ApiError::refused(
+            kind::RUN_NOT_ENDED,
+            format!("`{id}` has not ended: wait for it, or cancel it (`segno graph cancel {id}`)"),
+        ));
     }
     let new = match request.id {
         Some(new) => new_id(new)?,
@@ -155,10 +155,7 @@ pub async fn retry(
         plan: &before.plan,
         input: &before.input,
         module,
-        persist: Some(match before.persistence {
-            Persistence::Wave => GraphPersistence::Wave,
-            Persistence::Each => GraphPersistence::Each,
-        }),
+        persistence: before.persistence,
         continues: Some(&id),
     };
     let labels = row.promise.spec.tags.iter().filter_map(|(name, value)| {
@@ -172,11 +169,7 @@ pub async fn retry(
 
 /// Builds the refusal for an invocation that is not a graph run.
 pub(super) fn not_a_run(id: &PromiseId, reason: &str) -> ApiError {
-    ApiError::Refused {
-        status: StatusCode::CONFLICT,
-        code: "not-a-graph-run",
-        reason: format!("`{id}` has no plan: {reason}"),
-    }
+    ApiError::refused(kind::NOT_A_GRAPH_RUN, format!("`{id}` has no plan: {reason}"))
 }
 
 /// Parameters of a new run.
@@ -184,7 +177,7 @@ struct GraphRunStart<'a> {
     plan: &'a CheckedPlan,
     input: &'a Value,
     module: Option<&'a str>,
-    persist: Option<GraphPersistence>,
+    persistence: Persistence,
     continues: Option<&'a PromiseId>,
 }
 
@@ -200,23 +193,12 @@ impl GraphRunStart<'_> {
         if let Some(module) = self.module {
             tags.insert(tags::MODULE.to_owned(), module.to_owned());
         }
-        let mut fields = vec![
-            format!(r#""plan":{}"#, self.plan.canonical()),
-            format!(r#""digest":"{}""#, self.plan.digest_text()),
-            format!(r#""input":{}"#, self.input),
-        ];
-        if self.persist == Some(GraphPersistence::Each) {
-            fields.push(r#""persist":"each""#.to_owned());
-        }
-        if let Some(before) = self.continues {
-            fields.push(format!(r#""continues":{}"#, Value::from(before.as_str())));
-        }
-        let input = segno_guest::Payload::Json(format!("{{{}}}", fields.join(",")));
-        let mut param = segno_engine::values::param(GRAPH_RUN, &input, Tags::new());
         let parent = headers.get(TRACEPARENT).and_then(|header| header.to_str().ok());
-        if let Some(parent) = parent.filter(|text| TraceContext::parse(text).is_some()) {
-            param.headers.insert(TRACEPARENT.to_owned(), parent.to_owned());
-        }
+        let parent = parent.filter(|text| TraceContext::parse(text).is_some());
+        let trace = parent.map(|parent| (TRACEPARENT.to_owned(), parent.to_owned()));
+        let plan_and_input = (self.plan, self.input);
+        let headers = trace.into_iter().collect();
+        let param = graph::parameter(plan_and_input, self.persistence, self.continues, headers);
         Ok(NewPromise { id, param, tags, timeout_at: Timestamp::NEVER })
     }
 

@@ -229,8 +229,7 @@ async fn what_it_waits_for_is_named() {
     world.start("a").await.ok();
     let claim = world.acquire("a").await;
     world.gate("gate").await;
-    let awaits = ["gate".into()].into();
-    world.command(Command::TaskSuspend { claim, records: vec![], logs: vec![], awaits }).await;
+    world.suspend(claim, ["gate".into()]).await;
     let shown = world.get("/v1/invocations/a").await.ok();
     assert_eq!(shown["state"], "suspended");
     assert_eq!(shown["waits"], json!([{ "id": "gate", "kind": "promise" }]));

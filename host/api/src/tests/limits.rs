@@ -2,18 +2,19 @@
 
 use axum::http::Method;
 use segno_core::{
-    command::{Command, FenceAction, FenceOperation},
+    command::{Command, FenceOperation},
     id::{CommandIndex, Digest, PromiseId},
     object::ModuleFacts,
     promise::NewPromise,
     tags,
     time::Timestamp,
-    value::{Tags, Value as Stored},
+    value::Value as Stored,
 };
 use segno_store::NewModule;
 use serde_json::{Value, json};
 
 use super::ApiWorld;
+use crate::testing::new_promise;
 
 const SHIP: &str = "/v1/limits/shop/ship";
 
@@ -260,20 +261,12 @@ async fn an_input_without_the_key_of_the_limit_is_refused() {
 /// Begins an invocation, and suspends it on a child that runs its own function.
 async fn calls_itself(world: &ApiWorld, id: &str) {
     let claim = world.journal(id, world.digest("shop").await).await;
-    let index = CommandIndex(1);
-    let child = claim.id.command(index);
-    let new = NewPromise {
-        id: child.clone(),
-        param: Stored::of(&br#"{"func":"ship","args":[{"c":"acme"}]}"#[..]),
-        tags: Tags::from([(tags::TARGET.to_owned(), "wasm:///ship".to_owned())]),
-        timeout_at: Timestamp::NEVER,
-    };
-    let actions = vec![FenceAction { index, act: FenceOperation::Create { new } }];
-    let (records, logs) = (Vec::new(), Vec::new());
-    let made = Command::TaskFence { claim: claim.clone(), records, logs, actions };
-    world.command(made).await;
-    let (records, logs, awaits) = (Vec::new(), Vec::new(), [child].into());
-    world.command(Command::TaskSuspend { claim, records, logs, awaits }).await;
+    let child = claim.id.command(CommandIndex(1));
+    let param = Stored::of(&br#"{"func":"ship","args":[{"c":"acme"}]}"#[..]);
+    let new = new_promise(child.clone(), &[(tags::TARGET, "wasm:///ship")]);
+    let new = NewPromise { param, ..new };
+    world.fence(&claim, [FenceOperation::Create { new }]).await;
+    world.suspend(claim, [child]).await;
 }
 
 #[tokio::test]

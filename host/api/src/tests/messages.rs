@@ -1,15 +1,10 @@
 //! Checks of messages to a workflow against its module's declarations.
 
-use segno_core::{
-    command::{Command, FenceAction, FenceOperation},
-    id::{CommandIndex, PromiseId},
-    promise::NewPromise,
-    time::Timestamp,
-    value::{Tags, Value as Stored},
-};
+use segno_core::{command::FenceOperation, id::PromiseId};
 use serde_json::json;
 
 use super::ApiWorld;
+use crate::testing::new_promise;
 
 /// Creates a host with `desk/desk`, which awaits the promise `approved`, and `desk/ship`, both
 /// running.
@@ -21,20 +16,8 @@ async fn world() -> ApiWorld {
         world.post("/v1/invocations", start).await.ok();
         let claim = world.acquire(id).await;
         let names = ["approved", "other"].map(|name| PromiseId::from(id).named(name));
-        let promise = |id: PromiseId| FenceAction {
-            index: CommandIndex(0),
-            act: FenceOperation::Create {
-                new: NewPromise {
-                    id,
-                    param: Stored::default(),
-                    tags: Tags::new(),
-                    timeout_at: Timestamp::NEVER,
-                },
-            },
-        };
-        let actions = names.map(promise).into();
-        let (records, logs) = (Vec::new(), Vec::new());
-        world.command(Command::TaskFence { claim, records, logs, actions }).await;
+        let create = |id| FenceOperation::Create { new: new_promise(id, &[]) };
+        world.fence(&claim, names.map(create)).await;
     }
     world
 }

@@ -3,20 +3,18 @@
 use std::collections::BTreeSet;
 
 use segno_core::{
-    command::{Command, FenceAction, FenceOperation},
-    id::{CommandIndex, PromiseId},
+    command::{Command, FenceOperation},
     promise::NewPromise,
-    time::Timestamp,
-    value::{Tags, Value as Stored},
+    value::Value as Stored,
 };
 use serde_json::{Value, json};
 
 use super::ApiWorld;
+use crate::testing::new_promise;
 
 fn new(id: &str, tags: &[(&str, &str)]) -> NewPromise {
-    let tags: Tags = tags.iter().map(|&(name, value)| (name.into(), value.into())).collect();
     let param = Stored::of(&b"{\"func\":\"pack\",\"args\":[]}"[..]);
-    NewPromise { id: PromiseId::from(id), param, tags, timeout_at: Timestamp::NEVER }
+    NewPromise { param, ..new_promise(id, tags) }
 }
 
 async fn make(world: &ApiWorld, id: &str, tags: &[(&str, &str)]) {
@@ -28,23 +26,16 @@ async fn both_worlds() -> ApiWorld {
     let world = ApiWorld::shop().await;
     world.start("order").await.ok();
     let claim = world.acquire("order").await;
-    let create = |index: u32, new: NewPromise| FenceAction {
-        index: CommandIndex(index),
-        act: FenceOperation::Create { new },
-    };
-    let actions = vec![
-        create(0, new("order/0", &[("target", "poll://any@packers")])),
-        create(1, new("order/1", &[("timer", "true")])),
-        create(2, new("order/p/approval", &[])),
+    let promises = [
+        new("order/0", &[("target", "poll://any@packers")]),
+        new("order/1", &[("timer", "true")]),
+        new("order/p/approval", &[]),
     ];
-    let claimed = claim.clone();
-    world.command(Command::TaskFence { claim, records: vec![], logs: vec![], actions }).await;
+    world.fence(&claim, promises.map(|new| FenceOperation::Create { new })).await;
     make(&world, "order/0:0", &[("parent", "order/0"), ("resonate:scope", "local")]).await;
     let called = [("parent", "order/0"), ("target", "wasm://shop/ship")];
     make(&world, "order/0:1", &called).await;
-    let awaits = ["order/0".into(), "order/1".into()].into();
-    let suspend = Command::TaskSuspend { claim: claimed, records: vec![], logs: vec![], awaits };
-    world.command(suspend).await;
+    world.suspend(claim, ["order/0".into(), "order/1".into()]).await;
     world
 }
 
@@ -165,16 +156,11 @@ async fn long() -> ApiWorld {
     let world = ApiWorld::shop().await;
     world.start("order").await.ok();
     let claim = world.acquire("order").await;
-    let create = |index: u32| FenceAction {
-        index: CommandIndex(index),
-        act: FenceOperation::Create { new: new(&format!("order/{index}"), &[("timer", "true")]) },
+    let create = |index: u32| FenceOperation::Create {
+        new: new(&format!("order/{index}"), &[("timer", "true")]),
     };
-    let actions = (0..40).map(create).collect();
-    let claimed = claim.clone();
-    world.command(Command::TaskFence { claim, records: vec![], logs: vec![], actions }).await;
-    let awaits = ["order/20".into()].into();
-    let suspend = Command::TaskSuspend { claim: claimed, records: vec![], logs: vec![], awaits };
-    world.command(suspend).await;
+    world.fence(&claim, (0..40).map(create)).await;
+    world.suspend(claim, ["order/20".into()]).await;
     world
 }
 

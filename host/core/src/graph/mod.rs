@@ -17,4 +17,4 @@ mod start;
 
 pub use fact::{NodeEvent, NodeFact, NodeFactKey, ResetHistory, ResetReason};
 pub use row::{NodeRow, NodeState};
-pub use start::{GraphRunError, GraphRunParameters, Persistence, is_run};
+pub use start::{GraphRunError, GraphRunParameters, Persistence, is_run, parameter};

@@ -1,10 +1,19 @@
-//! Start parameters of a graph run: the parameter of its promise.
+//! Start parameters of a graph run, stored as the parameter of its promise:
+//!
+//! ```text
+//! {"func":"segno:graph","args":[{"plan":…,"digest":"…","input":…,"persist":"each","continues":"…"}]}
+//! ```
 
 use segno_graph::plan::{CheckedPlan, Plan, PlanErrors};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use crate::{address, id::PromiseId, promise::Promise};
+use crate::{
+    address::GRAPH_RUN,
+    id::PromiseId,
+    promise::Promise,
+    value::{Tags, Value},
+};
 
 /// Start parameters of a graph run.
 #[derive(Clone, Debug)]
@@ -100,7 +109,28 @@ impl GraphRunParameters {
     }
 }
 
+/// Writes the parameter of a run, with `headers`; [`GraphRunParameters::of`] parses it. The canonical
+/// text of the plan is inserted unchanged.
+pub fn parameter(
+    (plan, input): (&CheckedPlan, &Json),
+    persistence: Persistence,
+    continues: Option<&PromiseId>,
+    headers: Tags,
+) -> Value {
+    let (text, digest) = (plan.canonical(), plan.digest_text());
+    let persist = match persistence {
+        Persistence::Wave => "",
+        Persistence::Each => r#","persist":"each""#,
+    };
+    let continues = continues.map(|id| format!(r#","continues":{}"#, Json::from(id.as_str())));
+    let continues = continues.unwrap_or_default();
+    let data = format!(
+        r#"{{"func":"{GRAPH_RUN}","args":[{{"plan":{text},"digest":"{digest}","input":{input}{persist}{continues}}}]}}"#
+    );
+    Value { headers, data: data.into_bytes().into() }
+}
+
 /// True if the promise is a graph run, which hosts execute.
 pub fn is_run(promise: &Promise) -> bool {
-    promise.target() == Some(address::GRAPH_RUN)
+    promise.target() == Some(GRAPH_RUN)
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use segno_core::{
     address::{self, GRAPH_RUN, ObjectFunctionPath},
+    graph::{self, Persistence},
     id::PromiseId,
     promise::{NewPromise, RetryPolicy},
     tags,
@@ -110,10 +111,7 @@ pub fn promise(
         }
         NodeAction::Graph(SubGraph::Plan(plan)) => {
             tags.insert(tags::TARGET.into(), GRAPH_RUN.into());
-            let (plan, digest) = (plan.canonical(), plan.digest_text());
-            // The plan text is inserted unchanged and not serialised again.
-            let input = format!(r#"{{"plan":{plan},"digest":"{digest}","input":{input}}}"#);
-            values::param(GRAPH_RUN, &Payload::Json(input), module.header())
+            graph::parameter((plan, &input), Persistence::Wave, None, module.header())
         }
         NodeAction::Graph(SubGraph::Offered(name)) if name.contains(':') => {
             called(name, &input, &mut tags)

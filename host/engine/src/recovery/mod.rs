@@ -27,5 +27,5 @@ pub use doctor::{Repair, describe, repair};
 pub use driver::{Duty, Recovery, duties};
 pub use isolate::each;
 pub use next_turn::NextTurn;
-pub use policy::{RecoveryPolicy, policy};
+pub use policy::{DutyRow, RecoveryPolicy, policy};
 pub use reconcile::{RepairStep, repair_all};

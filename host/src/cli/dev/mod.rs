@@ -7,6 +7,8 @@ mod watch;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use segno_build::Project;
+use segno_client::Client;
 use serde::Serialize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -20,7 +22,6 @@ use super::{
     show::{plain_lines, short_digest},
     time::{length, now_ms},
 };
-use crate::{build::Project, client::Client};
 
 /// Watch a project: build, check and deploy it after every change
 ///

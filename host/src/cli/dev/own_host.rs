@@ -8,14 +8,12 @@ use std::{
     time::Duration,
 };
 
+use segno_client::{Client, ClientError};
 use segno_core::time::Millis;
+use segno_env::{Runtime as _, SystemRuntime};
 use tokio::process::{Child, Command};
 
-use crate::{
-    cli::{CliError, polling::PollDeadline},
-    client::{Client, ClientError},
-    runtime::{Runtime as _, SystemRuntime},
-};
+use crate::cli::{CliError, polling::PollDeadline};
 
 /// Maximum time for the host's start, and for its orderly end.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -10,13 +10,11 @@ use notify::{
     event::{AccessKind, ModifyKind},
 };
 use segno_core::time::Millis;
+use segno_env::{Runtime as _, SystemRuntime};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 use super::sources::SourceFiles;
-use crate::{
-    cli::{CliError, build::other},
-    runtime::{Runtime as _, SystemRuntime},
-};
+use crate::cli::{CliError, build::other};
 
 /// Quiet time after the last change: editors write a file in several steps, and several files
 /// together.

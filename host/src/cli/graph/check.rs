@@ -1,14 +1,12 @@
 //! `segno graph check`.
 
 use clap::Args;
+use segno_api::model::StartGraph;
+use segno_client::{Client, ClientError};
 use serde_json::json;
 
 use super::plan_file;
-use crate::{
-    api::model::StartGraph,
-    cli::{CliError, Console, Exit, console::GREEN, show::short_digest},
-    client::{Client, ClientError},
-};
+use crate::cli::{CliError, Console, Exit, console::GREEN, show::short_digest};
 
 /// Check a plan; with --module also that the host has everything that it names
 ///

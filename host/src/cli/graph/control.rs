@@ -3,18 +3,17 @@
 use std::time::Duration;
 
 use clap::Args;
+use segno_api::model::{InvocationQuery, InvocationSummary, RetryGraph};
+use segno_client::Client;
 
 use super::run;
-use crate::{
-    api::model::{InvocationQuery, RetryGraph},
-    cli::{
-        CliError, Console, Exit, control,
-        pages::{self, PageOptions},
-        show::{plain, state_cell},
-        table::{TextCell, TextColumn, TextTable},
-        time::{length, now_ms, read_length, relative},
-    },
-    client::Client,
+use crate::cli::{
+    CliError, Console, Exit, control,
+    item_table::ItemTable,
+    pages::{self, PageOptions},
+    show::{plain, state_cell},
+    table::TextColumn,
+    time::{length, now_ms, read_length, relative},
 };
 
 /// List runs of graphs, newest first
@@ -85,23 +84,17 @@ impl GraphListArgs {
             return Ok(Exit::Done);
         }
         let now = now_ms();
-        let mut table = TextTable::new(&[
-            TextColumn::id("RUN"),
-            TextColumn::whole("STATE"),
-            TextColumn::whole("STARTED").rank(1),
-            TextColumn::number("TOOK").rank(2),
-            TextColumn::id("PART OF").rank(3),
-        ]);
-        for item in &page.items {
-            table.row([
-                TextCell::from(plain(&item.id)),
-                state_cell(item.state, item.killed),
-                TextCell::from(relative(item.created_at_ms, now)),
-                TextCell::from(length(item.settled_at_ms.unwrap_or(now) - item.created_at_ms)),
-                TextCell::from(plain(item.parent.as_deref().unwrap_or_default())),
-            ]);
-        }
-        console.table(&table)?;
+        let table = ItemTable::new()
+            .column(TextColumn::id("RUN"), |item: &InvocationSummary| plain(&item.id))
+            .column(TextColumn::whole("STATE"), |item| state_cell(item.state, item.killed))
+            .column(TextColumn::whole("STARTED").rank(1), |item| relative(item.created_at_ms, now))
+            .column(TextColumn::number("TOOK").rank(2), |item| {
+                length(item.settled_at_ms.unwrap_or(now) - item.created_at_ms)
+            })
+            .column(TextColumn::id("PART OF").rank(3), |item| {
+                plain(item.parent.as_deref().unwrap_or_default())
+            });
+        console.table(&table.rows(&page.items))?;
         pages::say_more(page.next.as_deref(), console);
         Ok(Exit::Done)
     }

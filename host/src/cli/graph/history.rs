@@ -1,15 +1,15 @@
 //! The history of a graph run: its facts, in the order in which they were written.
 
+use segno_api::model::{GraphFact, GraphHistory, GraphHistoryQuery, GraphReset};
+use segno_client::Client;
+
 use super::show::{PAGE, color};
-use crate::{
-    api::model::{GraphFact, GraphHistory, GraphHistoryQuery, GraphReset},
-    cli::{
-        CliError, Console,
-        show::plain,
-        table::{TextCell, TextColumn, TextTable},
-        time::{instant, length},
-    },
-    client::Client,
+use crate::cli::{
+    CliError, Console,
+    item_table::ItemTable,
+    show::plain,
+    table::{TextCell, TextColumn},
+    time::{instant, length},
 };
 
 /// Reads the whole history of the run `id`.
@@ -32,29 +32,20 @@ pub fn table(facts: &[GraphFact], console: &mut Console) -> Result<(), CliError>
     if facts.is_empty() {
         return console.line("nothing has happened yet, or it happened before histories were kept");
     }
-    let mut table = TextTable::new(&[
-        TextColumn::whole("TIME"),
-        TextColumn::text("NODE"),
-        TextColumn::number("ATTEMPT"),
-        TextColumn::whole("STATE"),
-        TextColumn::text("").rank(1),
-    ]);
-    for fact in facts {
-        let why = match (fact.reset, fact.begins_at_ms) {
+    let table = ItemTable::new()
+        .column(TextColumn::whole("TIME"), |fact: &GraphFact| instant(fact.at_ms))
+        .column(TextColumn::text("NODE"), |fact| plain(&fact.node))
+        .column(TextColumn::number("ATTEMPT"), |fact| fact.attempt + 1)
+        .column(TextColumn::whole("STATE"), |fact| {
+            TextCell::colored(fact.state.as_str(), color(fact.state))
+        })
+        .column(TextColumn::text("").rank(1), |fact| match (fact.reset, fact.begins_at_ms) {
             (Some(GraphReset::Cancelled), _) => "the attempt was cancelled".to_owned(),
             (Some(GraphReset::Failed), Some(begins)) if begins > fact.at_ms => {
                 format!("the attempt failed; the next after {}", length(begins - fact.at_ms))
             }
             (Some(GraphReset::Failed), _) => "the attempt failed".to_owned(),
             (None, _) => String::new(),
-        };
-        table.row([
-            TextCell::from(instant(fact.at_ms)),
-            TextCell::from(plain(&fact.node)),
-            TextCell::from(fact.attempt + 1),
-            TextCell::colored(fact.state.as_str(), color(fact.state)),
-            TextCell::from(why),
-        ]);
-    }
-    console.table(&table)
+        });
+    console.table(&table.rows(facts))
 }

@@ -9,9 +9,9 @@ mod run;
 mod show;
 
 use clap::{Args, Subcommand};
+use segno_client::{Client, ClientError};
 
 use super::{CliError, Console, Exit};
-use crate::client::{Client, ClientError};
 
 /// Run plans: graphs of steps whose order is data
 ///

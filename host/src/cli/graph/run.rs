@@ -3,19 +3,17 @@
 use std::time::Duration;
 
 use clap::Args;
+use segno_api::model::{GraphPersistence, GraphStarted, StartGraph};
+use segno_client::Client;
 use serde_json::Value;
 
 use super::{plan_file, show};
-use crate::{
-    api::model::{GraphPersistence, GraphStarted, StartGraph},
-    cli::{
-        CliError, Console, Exit,
-        console::{CYAN, DIM},
-        input::{read_json, read_label},
-        result::wait_for,
-        time::read_length,
-    },
-    client::Client,
+use crate::cli::{
+    CliError, Console, Exit,
+    console::{CYAN, DIM},
+    input::{read_json, read_label},
+    result::wait_for,
+    time::read_length,
 };
 
 /// Start a run of a plan

@@ -3,6 +3,8 @@
 use anstyle::Style;
 use clap::{Args, ValueEnum};
 use comfy_table::Color;
+use segno_api::model::{GraphNode, GraphNodeState, GraphQuery, GraphRun};
+use segno_client::Client;
 use segno_graph::{
     NodeIndex,
     plan::{CheckedPlan, Plan, dot, mermaid},
@@ -10,17 +12,14 @@ use segno_graph::{
 };
 
 use super::{drawing::draw, history};
-use crate::{
-    api::model::{GraphNode, GraphNodeState, GraphQuery, GraphRun},
-    cli::{
-        CliError, Console, Exit,
-        console::{BOLD, CYAN, DIM, GREEN, RED, YELLOW},
-        show::{failure_line, plain, short_digest, state_style},
-        table::{TextCell, TextColumn, TextTable},
-        text,
-        time::{length, now_ms, relative},
-    },
-    client::Client,
+use crate::cli::{
+    CliError, Console, Exit,
+    console::{BOLD, CYAN, DIM, GREEN, RED, YELLOW},
+    item_table::ItemTable,
+    show::{failure_line, plain, short_digest, state_style},
+    table::{TextCell, TextColumn},
+    text,
+    time::{length, now_ms, relative},
 };
 
 /// Maximum number of nodes in a drawing; further ones are counted.
@@ -208,25 +207,16 @@ fn ordered(nodes: &[GraphNode]) -> Vec<&GraphNode> {
 
 fn list(nodes: &[GraphNode], console: &mut Console) -> Result<(), CliError> {
     let now = now_ms();
-    let mut table = TextTable::new(&[
-        TextColumn::text("NODE"),
-        TextColumn::text("WHAT").rank(1),
-        TextColumn::whole("STATE"),
-        TextColumn::number("TOOK"),
-        TextColumn::number("ATTEMPT").rank(3),
-        TextColumn::text("NEEDS").rank(2),
-    ]);
-    for node in ordered(nodes) {
-        table.row([
-            TextCell::from(plain(&node.name)),
-            TextCell::from(plain(&node.what)),
-            TextCell::colored(node.state.as_str(), color(node.state)),
-            TextCell::from(took(node, now)),
-            TextCell::from(node.attempt + 1),
-            TextCell::from(node.needs.join(", ")),
-        ]);
-    }
-    console.table(&table)
+    let table = ItemTable::new()
+        .column(TextColumn::text("NODE"), |node: &GraphNode| plain(&node.name))
+        .column(TextColumn::text("WHAT").rank(1), |node| plain(&node.what))
+        .column(TextColumn::whole("STATE"), |node| {
+            TextCell::colored(node.state.as_str(), color(node.state))
+        })
+        .column(TextColumn::number("TOOK"), |node| took(node, now))
+        .column(TextColumn::number("ATTEMPT").rank(3), |node| node.attempt + 1)
+        .column(TextColumn::text("NEEDS").rank(2), |node| node.needs.join(", "));
+    console.table(&table.rows(ordered(nodes)))
 }
 
 fn failures(run: &GraphRun, console: &mut Console) -> Result<(), CliError> {

@@ -1,13 +1,11 @@
 //! Lists with unreadable rows: each is named, with the reason.
 
+use segno_engine::host::Host;
+use segno_store::sqlite::{SqliteConfig, SqliteStore};
 use serde_json::json;
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
 
 use super::{ApiWorld, Exit, run, served};
-use crate::{
-    host::Host,
-    store::sqlite::{SqliteConfig, SqliteStore},
-};
 
 /// A host over the database in this folder.
 async fn open(folder: &std::path::Path) -> ApiWorld {

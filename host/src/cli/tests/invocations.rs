@@ -184,8 +184,7 @@ async fn promises_and_signals_are_sent() {
     world.start("a").await.ok();
     let claim = world.acquire("a").await;
     world.gate("gate").await;
-    let awaits = ["gate".into()].into();
-    world.command(Command::TaskSuspend { claim, records: vec![], logs: vec![], awaits }).await;
+    world.suspend(claim, ["gate".into()]).await;
     let said = run(&server, &["inspect", "a"]).await;
     assert!(said.out.contains("settle it with `segno resolve gate JSON`"), "{}", said.out);
     let said = run(&server, &["signal", "a", "nudge", "1"]).await;

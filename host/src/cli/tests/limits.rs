@@ -1,9 +1,9 @@
 //! Setting and showing limits, and the messages about executions that wait for them.
 
+use segno_api::testing::ApiWorld;
 use segno_core::command::Command;
 
 use super::{CommandOutput, Exit, host, run, run_in};
-use crate::api::testing::ApiWorld;
 
 /// Evaluates the keys of a limit that was set, as a host's timers do.
 async fn due(world: &ApiWorld, name: &str) {

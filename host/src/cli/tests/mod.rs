@@ -21,11 +21,11 @@ mod store;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use segno_api::{serve, testing::ApiWorld};
 use serde_json::Value;
 use tokio::net::TcpListener;
 
 use super::{Cli, Console, Exit};
-use crate::api::{serve, testing::ApiWorld};
 
 /// The written bytes.
 #[derive(Clone, Default)]

@@ -30,7 +30,7 @@ async fn a_host_that_starts_is_waited_for() {
     let start = async {
         world.api.host.env.runtime.sleep(segno_core::time::Millis(150)).await;
         let listener = TcpListener::bind(address).await.expect("the port is free");
-        let served = crate::api::serve(listener, world.api.clone(), std::future::pending());
+        let served = segno_api::serve(listener, world.api.clone(), std::future::pending());
         world.api.host.env.runtime.spawn("server", Box::pin(served));
     };
     let ready = ["ready", "--wait", "30s"];

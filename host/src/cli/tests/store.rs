@@ -9,19 +9,17 @@ use segno_core::{
     time::Timestamp,
     value::Value,
 };
+use segno_engine::notifier::CommitNotifier;
+use segno_env::Env;
+use segno_store::{
+    Store as _,
+    sqlite::{SqliteConfig, SqliteStore},
+};
 use serde_json::json;
 use sqlx::{Connection as _, Executor as _};
 use tempfile::TempDir;
 
 use super::{CommandOutput, Exit, run};
-use crate::{
-    notifier::CommitNotifier,
-    runtime::Env,
-    store::{
-        Store as _,
-        sqlite::{SqliteConfig, SqliteStore},
-    },
-};
 
 async fn open(config: SqliteConfig) -> Arc<SqliteStore> {
     let (env, hints) = (Env::system(), Arc::new(CommitNotifier::default()));

@@ -1,19 +1,17 @@
 //! Drawing a call graph.
 
+use segno_api::model::{JournalRecord, RecordKind};
+use segno_client::Client;
 use segno_core::{
     command::{ClaimRequest, Command},
     id::{Claim, Holder, PromiseId, Version},
-    promise::{NewPromise, Note, ReleaseReason, Verdict},
-    time::{Millis, Timestamp},
+    promise::{Note, ReleaseReason, Verdict},
+    time::Millis,
     value::{Bytes, Text, Value},
 };
 
 use super::{Exit, WrittenBytes, host, run};
-use crate::{
-    api::model::{JournalRecord, RecordKind},
-    cli::{Console, attempts::FailedAttempts},
-    client::Client,
-};
+use crate::cli::{Console, attempts::FailedAttempts};
 
 #[tokio::test]
 async fn a_tree_is_drawn() {
@@ -79,14 +77,7 @@ async fn a_tree_is_drawn() {
 async fn attempts_that_failed_before_a_step_ended_are_told() {
     let (world, server) = host().await;
     world.start("order").await.ok();
-    let tags = [("target", "poll://any@g"), ("parent", "order")];
-    let new = NewPromise {
-        id: PromiseId::from("order/0"),
-        param: Value::default(),
-        tags: tags.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
-        timeout_at: Timestamp::NEVER,
-    };
-    world.command(Command::PromiseCreate(new)).await;
+    world.promise("order/0", &[("target", "poll://any@g"), ("parent", "order")]).await;
     // The version is incremented by a claim and by its loss.
     let acquire = async |version| {
         let claim = Claim { id: PromiseId::from("order/0"), version: Version(version) };

@@ -1,19 +1,18 @@
 //! The reasons for which executions do not continue: one situation each, with the first line of the
 //! answer.
 
+use segno_api::testing::{ApiWorld, new_promise};
 use segno_core::{
-    command::{Command, FenceAction, FenceOperation},
-    id::{Claim, CommandIndex, PromiseId},
+    command::{Command, FenceOperation},
+    id::{Claim, PromiseId},
     promise::{NewPromise, Note, ReleaseReason, Verdict},
     tags,
-    time::{Millis, Timestamp},
-    value::{Tags, Text, Value as Stored},
+    time::Millis,
+    value::Text,
 };
-
 use serde_json::json;
 
 use super::{Exit, host, run, run_in};
-use crate::api::testing::ApiWorld;
 
 async fn held(world: &ApiWorld, id: &str) -> Claim {
     world.start(id).await.ok();
@@ -27,17 +26,12 @@ async fn suspended(world: &ApiWorld, id: &str, on: &[&str]) {
 }
 
 async fn waits(world: &ApiWorld, claim: Claim, on: &[&str]) {
-    let awaits = on.iter().map(|id| PromiseId::from(*id)).collect();
-    world.command(Command::TaskSuspend { claim, records: vec![], logs: vec![], awaits }).await;
+    world.suspend(claim, on.iter().map(|id| PromiseId::from(*id))).await;
 }
 
 async fn timer(world: &ApiWorld, id: &str) {
-    let new = NewPromise {
-        id: id.into(),
-        param: Stored::default(),
-        tags: Tags::from([(tags::TIMER.to_owned(), "true".to_owned())]),
-        timeout_at: world.api.host.env.clock.now() + Millis(7_200_500),
-    };
+    let timeout_at = world.api.host.env.clock.now() + Millis(7_200_500);
+    let new = NewPromise { timeout_at, ..new_promise(id, &[(tags::TIMER, "true")]) };
     world.command(Command::PromiseCreate(new)).await;
 }
 
@@ -113,15 +107,7 @@ async fn what_is_waited_for_is_named_with_who_can_settle_it() {
     suspended(&world, "t", &["alarm"]).await;
     says(&server, "t", "t  sleeps: continues in 2 h", &[]).await;
     let claim = held(&world, "s").await;
-    let new = NewPromise {
-        id: "s/s/0".into(),
-        param: Stored::default(),
-        tags: Tags::new(),
-        timeout_at: Timestamp::NEVER,
-    };
-    let actions = vec![FenceAction { index: CommandIndex(0), act: FenceOperation::Create { new } }];
-    let (records, logs) = (vec![], vec![]);
-    world.command(Command::TaskFence { claim: claim.clone(), records, logs, actions }).await;
+    world.fence(&claim, [FenceOperation::Create { new: new_promise("s/s/0", &[]) }]).await;
     waits(&world, claim, &["s/s/0"]).await;
     says(&server, "s", "s  waits for a signal", &["→ segno signal s NAME JSON"]).await;
     // A cause that needs a person has precedence over one that ends by itself.
@@ -252,16 +238,7 @@ async fn what_a_module_declares_is_named_with_a_ready_command() {
         let start = json!({ "id": id, "target": "desk/desk", "input": null });
         world.post("/v1/invocations", start).await.ok();
         let claim = world.acquire(id).await;
-        let new = NewPromise {
-            id: awaited.into(),
-            param: Stored::default(),
-            tags: Tags::new(),
-            timeout_at: Timestamp::NEVER,
-        };
-        let actions =
-            vec![FenceAction { index: CommandIndex(0), act: FenceOperation::Create { new } }];
-        let (records, logs) = (vec![], vec![]);
-        world.command(Command::TaskFence { claim: claim.clone(), records, logs, actions }).await;
+        world.fence(&claim, [FenceOperation::Create { new: new_promise(awaited, &[]) }]).await;
         waits(&world, claim, &[awaited]).await;
     }
     let first = "d  waits for the signal `close` (null)";
@@ -289,13 +266,7 @@ async fn a_halted_one_is_offered_the_code_that_its_name_stands_for_now() {
     assert!(out.contains("→ segno continue old --module shop\n"), "{out}");
     assert!(!out.contains("→ segno continue old\n") && !out.contains("FILE.wasm"), "{out}");
     // An execution without a journal is not replayed.
-    let new = NewPromise {
-        id: "outside".into(),
-        param: Stored::default(),
-        tags: Tags::from([(tags::TARGET.to_owned(), "poll://any@packers".to_owned())]),
-        timeout_at: Timestamp::NEVER,
-    };
-    world.command(Command::PromiseCreate(new)).await;
+    world.promise("outside", &[(tags::TARGET, "poll://any@packers")]).await;
     world.command(Command::TaskHalt { id: "outside".into() }).await;
     let (_, out) = said(&server, "outside").await;
     assert!(out.contains("→ segno continue outside\n") && !out.contains("segno replay"), "{out}");
@@ -309,13 +280,7 @@ async fn what_is_waited_for_may_itself_be_behind_something() {
     fails(&world, claim).await;
     suspended(&world, "caller", &["ill"]).await;
     says(&server, "caller", "ill  1 attempt failed; the next comes in ", &["no connection"]).await;
-    let new = NewPromise {
-        id: "packing".into(),
-        param: Stored::default(),
-        tags: Tags::from([(tags::TARGET.to_owned(), "poll://any@packers".to_owned())]),
-        timeout_at: Timestamp::NEVER,
-    };
-    world.command(Command::PromiseCreate(new)).await;
+    world.promise("packing", &[(tags::TARGET, "poll://any@packers")]).await;
     suspended(&world, "packs", &["packing"]).await;
     let first = "packing  waits for a worker of poll://any@packers to take it";
     says(&server, "packs", first, &["→ segno task list"]).await;
@@ -327,12 +292,8 @@ async fn what_is_waited_for_may_itself_be_behind_something() {
     suspended(&world, "patient", &["busy"]).await;
     says(&server, "patient", "busy  runs on test, whose claim ends in ", &[]).await;
     // A promise with a deadline.
-    let new = NewPromise {
-        id: "soon".into(),
-        param: Stored::default(),
-        tags: Tags::new(),
-        timeout_at: world.api.host.env.clock.now() + Millis(7_200_500),
-    };
+    let timeout_at = world.api.host.env.clock.now() + Millis(7_200_500);
+    let new = NewPromise { timeout_at, ..new_promise("soon", &[]) };
     world.command(Command::PromiseCreate(new)).await;
     suspended(&world, "asks", &["soon"]).await;
     let first = "asks  waits for the promise soon, which a client settles, in 2 h";

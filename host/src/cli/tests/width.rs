@@ -1,10 +1,11 @@
 //! Screens on terminals of several widths.
 
+use segno_api::testing::ApiWorld;
 use segno_core::command::Command;
 use serde_json::json;
 
 use super::{Exit, host, run_in};
-use crate::{api::testing::ApiWorld, cli::text};
+use crate::cli::text;
 
 /// Long ids and names everywhere.
 async fn long_names() -> (ApiWorld, String) {

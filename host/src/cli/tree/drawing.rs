@@ -3,16 +3,14 @@
 use std::collections::BTreeSet;
 
 use anstyle::Style;
+use segno_api::model::{InvocationState, NodeKind, TreeNode};
 
-use crate::{
-    api::model::{InvocationState, NodeKind, TreeNode},
-    cli::{
-        Console,
-        console::{BOLD, CYAN, DIM, RED, YELLOW},
-        show::{failed_attempts, forked_from, function, plain, state_style},
-        text,
-        time::{length, now_ms, relative},
-    },
+use crate::cli::{
+    Console,
+    console::{BOLD, CYAN, DIM, RED, YELLOW},
+    show::{failed_attempts, forked_from, function, plain, state_style},
+    text,
+    time::{length, now_ms, relative},
 };
 
 /// Maximum width of a column with long lines, and the widths of the columns of states and durations

@@ -3,6 +3,8 @@
 mod drawing;
 
 use clap::Args;
+use segno_api::model::{TreePage, TreeQuery};
+use segno_client::{Client, ClientError};
 
 use self::drawing::TreeDrawing;
 use super::{
@@ -11,10 +13,6 @@ use super::{
     pages::PageOptions,
     show::plain,
     subject::{SubjectArgs, SubjectExecution},
-};
-use crate::{
-    api::model::{TreePage, TreeQuery},
-    client::{Client, ClientError},
 };
 
 /// The maximum depth of the API.

@@ -10,6 +10,7 @@ use std::{
 
 use clap::Args;
 use segno_env::{Clock as _, SystemClock};
+use segno_guest::{HttpClient, HttpGate, HttpLimits, Outbound, Policy};
 use segno_verify::{
     ExplorationBounds, FindingReport, RunSchedule, VerifiedComponent, VerifyError, VerifyReport,
     VerifyScript, VerifySetup, explore, repeat,
@@ -24,7 +25,6 @@ use super::{
     deploy::{name_of, read_component},
     input::read_json,
 };
-use crate::guest::{HttpClient, HttpGate, HttpLimits, Outbound, Policy};
 
 /// Run a workflow under every fault the engine knows, in virtual time, on this machine
 ///

@@ -13,9 +13,6 @@ use crate::cli::{
 
 impl VerifyArgs {
     /// Prints the report.
-    ///
-    /// # Errors
-    /// When the stream is closed.
     pub(super) fn show(
         &self,
         report: &VerifyReport,

@@ -99,10 +99,6 @@ impl Store for MemoryStore {
         Ok(replies)
     }
 
-    async fn execute_kept(&self, commands: Arc<[Command]>) -> Result<Vec<Reply>, StoreError> {
-        self.execute(commands.to_vec()).await
-    }
-
     fn read(&self) -> &dyn Read {
         self
     }

@@ -228,10 +228,6 @@ impl Store for PostgresStore {
         self.ask(|answer| WriterRequest::Execute { commands, answer }).await?
     }
 
-    async fn execute_kept(&self, commands: Arc<[Command]>) -> Result<Vec<Reply>, StoreError> {
-        self.execute(commands.to_vec()).await
-    }
-
     fn read(&self) -> &dyn crate::Read {
         &self.reader
     }

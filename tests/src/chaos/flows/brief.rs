@@ -1,6 +1,6 @@
 //! A cancellation or a kill at about the time when the flow ends.
 
-use segno::api::model::{InvocationOutcome, InvocationState};
+use segno_api::model::{InvocationOutcome, InvocationState};
 use serde_json::Value;
 
 use super::Flow;
@@ -22,7 +22,7 @@ impl Flow<'_> {
         self.start(&self.id, "brief", input).await?;
         self.outside.dawdle(0, 250).await;
         let mut attempts = 0;
-        let request = async |host: &segno::client::Client| {
+        let request = async |host: &segno_client::Client| {
             attempts += 1;
             match stop {
                 Stop::Cancel => host.cancel(&self.id).await,

@@ -1,7 +1,7 @@
 //! Turns at an object. Two senders start their turns one after the other, without waiting for the
 //! outcomes.
 
-use segno::api::model::InvocationOutcome;
+use segno_api::model::InvocationOutcome;
 use serde_json::Value;
 
 use super::Flow;

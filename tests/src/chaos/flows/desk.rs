@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use segno::{
-    api::model::{
-        InvocationOutcome, SendQuery, SendUpdate, StartFirst, UpdateAnswer, UpdateState, UpdateWait,
-    },
-    client::ClientError,
+use segno_api::model::{
+    InvocationOutcome, SendQuery, SendUpdate, StartFirst, UpdateAnswer, UpdateState, UpdateWait,
 };
+use segno_client::ClientError;
 use serde_json::{Value, json};
 
 use super::Flow;
@@ -88,7 +86,7 @@ impl Flow<'_> {
     ) -> Result<Option<UpdateAnswer>, Hopeless> {
         let what = format!("update `{name}` {:?} of `{}`", update.key, self.id);
         let request =
-            async |host: &segno::client::Client| match host.update(&self.id, name, update).await {
+            async |host: &segno_client::Client| match host.update(&self.id, name, update).await {
                 Err(refused) if refused.code() == "update-refused" => Ok(None),
                 Ok(answer)
                     if answer.state == UpdateState::Accepted

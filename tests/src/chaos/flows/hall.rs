@@ -1,6 +1,6 @@
 //! Visits to a hall that admits a few visitors at a time, across all flows.
 
-use segno::api::model::{InvocationOutcome, InvocationState};
+use segno_api::model::{InvocationOutcome, InvocationState};
 
 use super::{Flow, Kind};
 use crate::chaos::{

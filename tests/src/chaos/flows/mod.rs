@@ -13,7 +13,7 @@ mod voyage;
 
 use std::{sync::Arc, time::Duration};
 
-use segno::api::model::{InvocationOutcome, InvocationState, StartFirst, StartInvocation};
+use segno_api::model::{InvocationOutcome, InvocationState, StartFirst, StartInvocation};
 use serde_json::{Value, json};
 
 pub use hall::room_was_kept;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use segno::api::model::{
+use segno_api::model::{
     FailureView, GraphFact, GraphHistoryQuery, InvocationOutcome, InvocationState, StartGraph,
 };
 use serde_json::{Value, json};
@@ -125,7 +125,7 @@ impl Flow<'_> {
     async fn facts(&self, run: &str) -> Result<Vec<GraphFact>, Hopeless> {
         let what = format!("the history of `{run}`");
         let query = GraphHistoryQuery::default();
-        let request = async |host: &segno::client::Client| host.graph_history(run, &query).await;
+        let request = async |host: &segno_client::Client| host.graph_history(run, &query).await;
         Ok(self.outside.ask(&what, &[], request).await?.facts)
     }
 

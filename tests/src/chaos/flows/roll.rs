@@ -1,6 +1,6 @@
 //! Signals across generations.
 
-use segno::api::model::{InvocationOutcome, SendSignal};
+use segno_api::model::{InvocationOutcome, SendSignal};
 use serde_json::{Value, json};
 
 use super::Flow;

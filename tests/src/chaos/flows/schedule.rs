@@ -1,6 +1,6 @@
 //! A schedule whose occurrences lie in the next leap year, and which is triggered before that.
 
-use segno::api::model::{CreateSchedule, InvocationOutcome, Trigger, Triggered};
+use segno_api::model::{CreateSchedule, InvocationOutcome, Trigger, Triggered};
 use serde_json::json;
 
 use super::{Flow, MODULE};
@@ -34,7 +34,7 @@ impl Flow<'_> {
         }
         // The executions that the schedule started continue without it.
         let what = format!("deleting the schedule `{}`", self.id);
-        let gone = async |host: &segno::client::Client| match host.delete_schedule(&self.id).await {
+        let gone = async |host: &segno_client::Client| match host.delete_schedule(&self.id).await {
             Err(refused) if refused.code() == "unknown-schedule" => Ok(()),
             other => other.map(drop),
         };
@@ -55,7 +55,7 @@ impl Flow<'_> {
     async fn trigger(&self, at_ms: i64) -> Result<(Triggered, u32), Hopeless> {
         let what = format!("triggering `{}` at {at_ms}", self.id);
         let mut attempts = 0;
-        let request = async |host: &segno::client::Client| {
+        let request = async |host: &segno_client::Client| {
             attempts += 1;
             host.trigger(&self.id, &Trigger { at_ms: Some(at_ms) }).await
         };

@@ -1,6 +1,6 @@
 //! Flows of one execution that uses steps, signals, a promise, events or a cancellation.
 
-use segno::api::model::{InvocationOutcome, InvocationState, SendSignal, StartFirst};
+use segno_api::model::{InvocationOutcome, InvocationState, SendSignal, StartFirst};
 use serde_json::{Value, json};
 
 use super::{Flow, Kind};

@@ -1,6 +1,6 @@
 //! Sagas: kept, declined by the ledger, aborted, or cancelled while they run.
 
-use segno::api::model::{InvocationOutcome, InvocationState, SagaState};
+use segno_api::model::{InvocationOutcome, InvocationState, SagaState};
 use serde_json::json;
 
 use super::Flow;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use segno::api::model::{GraphFact, GraphNodeState};
+use segno_api::model::{GraphFact, GraphNodeState};
 
 use super::Verdict;
 

@@ -1,6 +1,6 @@
 //! Checks of a cancellation or kill that races with the end of a flow.
 
-use segno::api::model::{CancelProgress, InvocationState};
+use segno_api::model::{CancelProgress, InvocationState};
 
 use super::Verdict;
 

@@ -5,8 +5,9 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use segno::{resonate::envelope::VERSION, runtime::Runtime};
 use segno_core::time::Millis;
+use segno_env::Runtime;
+use segno_resonate::envelope::VERSION;
 use serde_json::{Value as Json, json};
 
 use super::super::{

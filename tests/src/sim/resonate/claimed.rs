@@ -200,7 +200,7 @@ impl Claimed {
     }
 
     async fn fenced(&mut self, kind: &str, data: Json) -> Result<Json, Stop> {
-        let head = json!({ "corrId": "c", "version": segno::resonate::envelope::VERSION });
+        let head = json!({ "corrId": "c", "version": segno_resonate::envelope::VERSION });
         let action = json!({ "kind": kind, "head": head, "data": data });
         let data = json!({ "id": self.id, "version": self.version, "action": action });
         let (_, answer) = self.asked("task.fence", data).await?;

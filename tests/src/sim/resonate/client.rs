@@ -5,8 +5,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use segno::runtime::Runtime;
 use segno_core::time::Millis;
+use segno_env::Runtime;
 use segno_sim::BEGINNING;
 use serde_json::{Value as Json, json};
 

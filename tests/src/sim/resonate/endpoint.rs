@@ -13,12 +13,12 @@ use axum::{
     http::{Request, StatusCode, header},
 };
 use futures::StreamExt as _;
-use segno::{
-    api::{AccessControl, Api, ComponentInspector, ComponentRefusal, model::ModuleDescription},
-    host::Host,
-    resonate::{Resonate, ResonateSettings},
+use segno_api::{
+    AccessControl, Api, ComponentInspector, ComponentRefusal, model::ModuleDescription,
 };
 use segno_core::time::Millis;
+use segno_engine::host::Host;
+use segno_resonate::{Resonate, ResonateSettings};
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use segno::runtime::Runtime;
 use segno_core::time::Millis;
+use segno_env::Runtime;
 use segno_sim::SimRuntime;
 use serde_json::Value as Json;
 

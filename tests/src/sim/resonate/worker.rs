@@ -7,8 +7,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
 };
 
-use segno::runtime::Runtime;
 use segno_core::time::Millis;
+use segno_env::Runtime;
 use segno_sim::{SimRuntime, TaskPanics};
 use serde_json::{Value as Json, json};
 

@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use segno::{services::BY, values};
 use segno_core::{
     id::{CommandIndex, PromiseId},
     invocation::{CommandKind, Outcome, RecordBody, StepResult},
@@ -13,6 +12,8 @@ use segno_core::{
     snapshot::Snapshot,
     value::Payload,
 };
+use segno_engine::values;
+use segno_services::BY;
 use serde_json::Value as Json;
 
 use super::{
@@ -132,8 +133,8 @@ fn stocks(rows: &Snapshot) -> Vec<String> {
         let stock = target.strip_prefix("restate://Stock/").and_then(|rest| rest.split_once('/'));
         let (Some((stock, _)), Some(result)) = (stock, result(promise)) else { continue };
         let asked = match values::input(&promise.spec.param) {
-            segno::guest::Payload::Json(text) => serde_json::from_str(&text).unwrap_or(Json::Null),
-            segno::guest::Payload::Bytes(_) => Json::Null,
+            segno_guest::Payload::Json(text) => serde_json::from_str(&text).unwrap_or(Json::Null),
+            segno_guest::Payload::Bytes(_) => Json::Null,
         };
         let (before, after) = (result["before"].as_i64(), result["after"].as_i64());
         let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());

@@ -1,6 +1,6 @@
 //! Operations of clients of services.
 
-use segno::services::ids::HandlerTarget;
+use segno_services::ids::HandlerTarget;
 use segno_sim::BEGINNING;
 use serde_json::{Value as Json, json};
 

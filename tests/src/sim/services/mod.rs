@@ -15,13 +15,11 @@ mod witness;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use segno::{
-    services::{
-        AttemptRequest, ConnectError, Connector, DeploymentAddress, DeploymentAnswer, Exchange,
-    },
-    store::Store as _,
-};
 use segno_core::{snapshot::Snapshot, time::Timestamp};
+use segno_services::{
+    AttemptRequest, ConnectError, Connector, DeploymentAddress, DeploymentAnswer, Exchange,
+};
+use segno_store::Store as _;
 
 pub use self::{
     audit::{is_service, refines},

@@ -21,16 +21,14 @@ use std::{
 };
 
 use async_trait::async_trait;
-use segno::{
-    services::{
-        AttemptRequest, ConnectError, Connector, Deployment, DeploymentAddress, DeploymentAnswer,
-        Exchange,
-    },
-    store::NewModule,
-};
 use segno_core::{command::Command, id::Digest, time::Timestamp};
 use segno_restate::{version::ProtocolVersion, wire::Failure};
+use segno_services::{
+    AttemptRequest, ConnectError, Connector, Deployment, DeploymentAddress, DeploymentAnswer,
+    Exchange,
+};
 use segno_sim::sleep;
+use segno_store::NewModule;
 use serde_json::Value as Json;
 use tokio::sync::mpsc;
 

@@ -9,16 +9,14 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use segno::{
-    runtime::{BoxFuture, Runtime as _},
-    services::{ConnectError, ResponseStream},
-};
+use segno_env::{BoxFuture, Runtime as _};
 use segno_restate::{
     frame::HEADER_LENGTH,
     immutable::{ErrorMessage, NotificationId, NotificationResult},
     version::ProtocolVersion,
     wire::OperationOutcome,
 };
+use segno_services::{ConnectError, ResponseStream};
 use segno_sim::{SimRuntime, sleep};
 use tokio::sync::mpsc;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use segno::guest::{ActivityContext, ActivityHost, Failure, GuestError, Outcome, Payload};
 use segno_core::time::Millis;
+use segno_guest::{ActivityContext, ActivityHost, Failure, GuestError, Outcome, Payload};
 use segno_sim::sleep;
 
 /// Input, context and host of one attempt.

@@ -16,14 +16,14 @@ use std::{
 };
 
 use async_trait::async_trait;
-use segno::guest::{
-    ActivityContext, ActivityHost, Context, Event, Failure, FunctionDescription, FunctionKind,
-    GuestError, Guests, Outcome, Payload, RetryOptions, SharedJournal, Workflow,
-};
 use segno_core::{
     address::{self, ObjectFunctionPath},
     id::Digest,
     invocation::EngineFacts,
+};
+use segno_guest::{
+    ActivityContext, ActivityHost, Context, Event, Failure, FunctionDescription, FunctionKind,
+    GuestError, Guests, Outcome, Payload, RetryOptions, SharedJournal, Workflow,
 };
 
 pub use activity::Attempt;

@@ -7,7 +7,7 @@ use std::{
     task::Poll,
 };
 
-use segno::guest::{
+use segno_guest::{
     CallOptions, Completion, Context, Event, Failure, GuestCommand, GuestError, HttpRequest,
     JournalAnswer, JournalCall, Level, Outcome, Panic, Payload, PromiseOptions, RunAnswer,
     SagaStep, SharedJournal, Signal,
