@@ -68,6 +68,7 @@ mod resource;
 mod restart;
 mod restate;
 mod result;
+mod runtimes;
 mod saga;
 mod schedule;
 mod serve;
