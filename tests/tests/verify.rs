@@ -33,7 +33,15 @@ fn try_set_up(
     let script = VerifyScript::read(script)?;
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime
-        .block_on(VerifySetup::new(vec![component(module)], function, input, script, None, None))
+        .block_on(VerifySetup::new(
+            vec![component(module)],
+            function,
+            input,
+            script,
+            None,
+            None,
+            BTreeMap::new(),
+        ))
         .map(Arc::new)
 }
 

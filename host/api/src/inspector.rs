@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use segno_guest::{
     AccessReport, FunctionReportKind, HandlerReport, ImportTreatment, InvalidComponent,
-    MessageReport, ModuleReport, Wasm,
+    LoadingError, MessageReport, ModuleReport, Wasm,
 };
 use serde_json::{Value, json};
 
@@ -110,6 +110,11 @@ fn rejected(invalid: &InvalidComponent) -> ComponentRefusal {
             ("component-too-large", Some(json!({ "size": size, "limit": limit })))
         }
         InvalidComponent::NotWasm => ("not-wasm", None),
+        InvalidComponent::Sources(LoadingError::NoRuntime(runtime)) => {
+            ("runtime-missing", Some(json!({ "runtime": runtime.to_string() })))
+        }
+        InvalidComponent::Sources(_) => ("sources-rejected", None),
+        InvalidComponent::UnreadableRuntime { .. } => ("unreadable-runtime", None),
         InvalidComponent::CoreModule => ("core-module", None),
         InvalidComponent::Malformed { .. } => ("malformed-component", None),
         InvalidComponent::MissingExports { missing } => {

@@ -39,6 +39,7 @@ pub mod limit;
 pub mod object;
 pub mod promise;
 pub mod saga;
+pub mod source_module;
 pub mod tree;
 pub mod update;
 

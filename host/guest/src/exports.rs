@@ -22,6 +22,8 @@ use super::{
 type Start = (String, Payload, Context);
 type Perform = (String, Payload, ActivityContext);
 type Question = (String, Payload);
+/// The files of a module, by path.
+type Sources = (Vec<(String, Vec<u8>)>,);
 
 /// A linked component, with the export indices of its functions.
 pub(super) struct LinkedComponent<T: 'static> {
@@ -41,6 +43,7 @@ struct ExportIndices {
     describe_runs: Option<ComponentExportIndex>,
     describe_limits: Option<ComponentExportIndex>,
     handlers: Option<HandlerIndices>,
+    load: Option<ComponentExportIndex>,
 }
 
 /// The typed export indices of the functions of `handlers`.
@@ -89,8 +92,14 @@ impl<T: Send + 'static> LinkedComponent<T> {
                 "describe-limits",
             )?,
             handlers: HandlerIndices::of(&pre)?,
+            load: offered::<T, Sources, (Result<(), String>,)>(&pre, "loader", "load")?,
         };
         Ok(Self { pre, places })
+    }
+
+    /// True if the component is a runtime, which loads the sources of modules.
+    pub(super) fn is_runtime(&self) -> bool {
+        self.places.load.is_some()
     }
 
     /// Makes an instance.
@@ -212,6 +221,18 @@ impl GuestExports {
             failure_is_json(failure, place).map_err(TrapCause::Refused)?;
         }
         Ok(Some(refused))
+    }
+
+    /// Loads the sources of a module into an instance of a runtime. The inner error is for the
+    /// author of the sources.
+    pub(super) async fn load<T: Send + 'static>(
+        &self,
+        store: &mut Store<T>,
+        sources: Vec<(String, Vec<u8>)>,
+    ) -> wasmtime::Result<Result<(), String>> {
+        let place = self.places.load.ok_or_else(|| wasmtime::format_err!("no runtime"))?;
+        let (loaded,) = self.call(store, place, (sources,)).await?;
+        Ok(loaded)
     }
 
     pub(super) async fn start<T: Send + 'static>(

@@ -57,7 +57,7 @@ impl Instance {
         // A component's start functions may take long as well.
         let instantiating = async move {
             let _running = running;
-            let exports = loaded.workflow.instantiate(&mut store).await;
+            let exports = begin(&loaded, &mut store).await;
             let state = store.data_mut();
             state.budget.end_call();
             let last_words = state.last_words();
@@ -85,6 +85,22 @@ impl Instance {
             self.live.as_ref().map_or(0, |live| live.store.data().budget.limits().output_bytes);
         described.check_size(limit)?;
         Ok(described)
+    }
+
+    /// Loads the sources of a module into an instance of its runtime. The inner error is for the
+    /// author of the sources.
+    pub(super) async fn load(
+        &mut self,
+        sources: Vec<(String, Vec<u8>)>,
+    ) -> Result<Result<(), String>, GuestError> {
+        let mut call = self.call(None)?;
+        let turn = call.turn();
+        let loading = async move {
+            let LiveInstance { store, exports, .. } = &mut call.live;
+            let answer = exports.load(store, sources).await;
+            call.end(answer)
+        };
+        self.ended(turn.taking(loading).await)
     }
 
     /// Begins a call. The instance counts as broken until the call succeeds, even if the call is
@@ -243,11 +259,23 @@ impl Workflow for Instance {
     }
 }
 
+/// A new instance, with the memory with which instances of its module begin.
+async fn begin(
+    loaded: &LoadedModule,
+    store: &mut Store<WorkflowState>,
+) -> wasmtime::Result<GuestExports> {
+    let exports = loaded.workflow.instantiate(store).await?;
+    if let Some(image) = &loaded.image {
+        unbounded(store, async |store| exports.access().write(store, image).await).await?;
+    }
+    Ok(exports)
+}
+
 /// Runs a call without the limit on values that cross the border: the host hands them over, not the
 /// guest.
-async fn unbounded<T>(
-    store: &mut Store<WorkflowState>,
-    crossing: impl AsyncFnOnce(&mut Store<WorkflowState>) -> T,
+pub(super) async fn unbounded<S: Send, T>(
+    store: &mut Store<S>,
+    crossing: impl AsyncFnOnce(&mut Store<S>) -> T,
 ) -> T {
     let fuel = store.hostcall_fuel();
     store.set_hostcall_fuel(usize::MAX);

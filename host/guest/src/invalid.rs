@@ -1,6 +1,6 @@
 //! The reasons for which a component cannot be deployed.
 
-use super::{GuestError, versions::VERSIONS};
+use super::{GuestError, LoadingError, versions::VERSIONS};
 
 /// The reason that a component cannot be deployed.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +15,15 @@ pub enum InvalidComponent {
     /// The file is not WebAssembly.
     #[error("this is not WebAssembly: it does not begin with `\\0asm`")]
     NotWasm,
+    /// The sources of the module cannot be loaded.
+    #[error(transparent)]
+    Sources(LoadingError),
+    /// The memory of a runtime must be readable.
+    #[error("the component cannot be a runtime: {reason}")]
+    UnreadableRuntime {
+        /// The state that cannot be read.
+        reason: String,
+    },
     /// The file is a core module, not a component.
     #[error(
         "this is a core module, not a component: build it with `segno build`, or wrap it with `wasm-tools component new`"

@@ -8,12 +8,12 @@ use std::{
 };
 
 use async_trait::async_trait;
-use segno_core::id::Digest;
+use segno_core::{id::Digest, source_module::SourceModule};
 use tokio::sync::OnceCell;
 use wasmtime::component::Component;
 
 use super::{
-    GuestError, Limits,
+    GuestError, Limits, MemoryChange,
     activity::ActivityState,
     cache::CodeCache,
     compile::{CompileService, Compiler},
@@ -21,6 +21,7 @@ use super::{
     engine::GuestEngine,
     exports::LinkedComponent,
     link,
+    loading::{self, LoadingError},
     pool::ModuleShare,
     workflow::WorkflowState,
 };
@@ -33,6 +34,8 @@ pub(super) enum LoadError {
     Link { component: Component, reason: String },
     /// An instance would not fit into the pool.
     Share(String),
+    /// The sources of the module cannot be loaded.
+    Sources(LoadingError),
     /// The host failed; nothing is known about the module.
     Host(GuestError),
 }
@@ -43,6 +46,7 @@ impl From<LoadError> for GuestError {
             LoadError::Compile(reason)
             | LoadError::Link { reason, .. }
             | LoadError::Share(reason) => Self::Host(reason),
+            LoadError::Sources(error) => Self::Host(error.to_string()),
             LoadError::Host(error) => error,
         }
     }
@@ -69,6 +73,9 @@ impl ComponentSource for BTreeMap<Digest, Arc<[u8]>> {
 /// A module, ready to be instantiated.
 pub(super) struct LoadedModule {
     pub(super) component: Component,
+    /// The memory with which each instance begins, as the difference from a new instance of the
+    /// component. `None` for a module that is a component.
+    pub(super) image: Option<Arc<MemoryChange>>,
     /// The module's share of places in the pool.
     pub(super) share: ModuleShare,
     /// True if the module imports any WASI interface.
@@ -94,10 +101,31 @@ impl LoadedModule {
         let wasi = link::needs_wasi(engine.wasmtime(), &component);
         Ok(Self {
             component,
+            image: None,
             share,
             wasi,
             workflow,
             activities: [OnceCell::new(), OnceCell::new()],
+            described: OnceCell::new(),
+        })
+    }
+
+    /// The module that this runtime is, once it has loaded its sources.
+    fn with_sources(
+        &self,
+        engine: &GuestEngine,
+        digest: Digest,
+        image: MemoryChange,
+    ) -> Result<Self, LoadError> {
+        let component = self.component.clone();
+        let share = engine.share(digest, &component).map_err(LoadError::Share)?;
+        Ok(Self {
+            component,
+            image: Some(Arc::new(image)),
+            share,
+            wasi: self.wasi,
+            workflow: self.workflow.clone(),
+            activities: self.activities.clone(),
             described: OnceCell::new(),
         })
     }
@@ -120,6 +148,9 @@ impl LoadedModule {
 /// Loads modules and keeps the most recently used ones.
 pub(super) struct ModuleStore {
     engine: Arc<GuestEngine>,
+    limits: Arc<Limits>,
+    /// The store with the runtimes of source modules. `None` if it is this one.
+    runtimes: Option<Arc<ModuleStore>>,
     source: Arc<dyn ComponentSource>,
     cache: Option<Arc<CodeCache>>,
     compiling: CompileService,
@@ -148,6 +179,7 @@ impl ModuleStore {
         cache_directory: Option<&Path>,
         configuration: &str,
         compiler: Compiler,
+        runtimes: Option<Arc<Self>>,
     ) -> Self {
         let cache = cache_directory.and_then(|directory| {
             CodeCache::open(directory, configuration, limits.compiled_bytes)
@@ -162,7 +194,8 @@ impl ModuleStore {
         });
         let compiling =
             CompileService::new(compiler, Arc::clone(limits), Arc::clone(&engine), cache.clone());
-        Self { engine, source, cache, compiling, loaded: Mutex::default() }
+        let (limits, loaded) = (Arc::clone(limits), Mutex::default());
+        Self { engine, limits, runtimes, source, cache, compiling, loaded }
     }
 
     /// Returns the module; the first request compiles and links it.
@@ -179,7 +212,7 @@ impl ModuleStore {
         bytes: Arc<[u8]>,
     ) -> Result<Arc<LoadedModule>, LoadError> {
         let cell = self.cell(digest);
-        let module = cell.get_or_try_init(|| self.compile(digest, bytes)).await?;
+        let module = cell.get_or_try_init(|| self.prepare(digest, bytes)).await?;
         Ok(Arc::clone(module))
     }
 
@@ -225,7 +258,33 @@ impl ModuleStore {
             |error| GuestError::Host(format!("module {digest} cannot be read: {error:#}"));
         let bytes = self.source.component(digest).await.map_err(unreadable);
         let bytes = bytes.and_then(|bytes| bytes.ok_or(GuestError::NoSuchModule(digest)));
-        self.compile(digest, bytes.map_err(LoadError::Host)?).await
+        self.prepare(digest, bytes.map_err(LoadError::Host)?).await
+    }
+
+    /// Prepares a component, or a source module.
+    async fn prepare(
+        &self,
+        digest: Digest,
+        bytes: Arc<[u8]>,
+    ) -> Result<Arc<LoadedModule>, LoadError> {
+        if !SourceModule::is_meant(&bytes) {
+            return self.compile(digest, bytes).await;
+        }
+        let module = SourceModule::decode(&bytes)
+            .map_err(|error| LoadError::Sources(LoadingError::Format(error)))?;
+        let runtimes = self.runtimes.as_deref().unwrap_or(self);
+        // A runtime is no source module, so this goes one level deep.
+        let runtime =
+            Box::pin(runtimes.get(module.runtime)).await.map_err(|error| match error {
+                GuestError::NoSuchModule(runtime) => {
+                    LoadError::Sources(LoadingError::NoRuntime(runtime))
+                }
+                error => LoadError::Host(error),
+            })?;
+        let image = loading::image(&self.engine, &self.limits, runtime.clone(), module).await;
+        let module =
+            runtime.with_sources(&self.engine, digest, image.map_err(LoadError::Sources)?)?;
+        Ok(Arc::new(module))
     }
 
     async fn compile(

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use segno_core::id::Digest;
+use segno_core::{id::Digest, source_module::SourceModule};
 use wasmparser::{Parser, Payload};
 use wasmtime::{
     Engine,
@@ -52,12 +52,16 @@ async fn compiled(
     let size = bytes.len();
     let declared = declared(&bytes);
     let looked_at = Arc::clone(&bytes);
-    let snapshots = tokio::task::spawn_blocking(move || snapshot::rewrite(&looked_at).err());
+    let snapshots = tokio::task::spawn_blocking(move || match SourceModule::is_meant(&looked_at) {
+        true => Ok(Vec::new()),
+        false => snapshot::rewrite(&looked_at),
+    });
     let engine = wasm.engine.wasmtime();
     let module = wasm.modules.admit(digest, bytes).await.map_err(|error| match error {
         LoadError::Compile(reason) => InvalidComponent::Malformed { reason },
         LoadError::Link { component, reason } => misfit(engine, &component, reason),
         LoadError::Share(reason) => InvalidComponent::TooDemanding { reason },
+        LoadError::Sources(error) => InvalidComponent::Sources(error),
         LoadError::Host(error) => InvalidComponent::Host(error.to_string()),
     })?;
     // An interface with only types links under any name.
@@ -82,7 +86,7 @@ async fn compiled(
         imports: imports_of(engine, &module.component),
         exports: exports_of(engine, &module.component),
         functions: with_limits(functions, &said.limits)?,
-        no_snapshots: snapshots.await.unwrap_or_default(),
+        no_snapshots: snapshots.await.ok().and_then(Result::err),
     })
 }
 
@@ -139,6 +143,9 @@ fn handler_kind(kind: &str) -> Option<HandlerKind> {
 fn recognise(bytes: &[u8], limit: usize) -> Result<(), InvalidComponent> {
     if bytes.len() > limit {
         return Err(InvalidComponent::TooLarge { size: bytes.len(), limit });
+    }
+    if SourceModule::is_meant(bytes) {
+        return Ok(());
     }
     if Parser::is_core_wasm(bytes) {
         return Err(InvalidComponent::CoreModule);

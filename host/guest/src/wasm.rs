@@ -52,8 +52,9 @@ pub struct WasmConfig {
 pub struct Wasm {
     pub(super) engine: Arc<GuestEngine>,
     pub(super) modules: ModuleStore,
-    /// The same modules with accessors added.
-    accessible: ModuleStore,
+    /// The same modules with accessors added. It has the runtimes of source modules, whose memory
+    /// is read when they have loaded the sources.
+    pub(super) accessible: Arc<ModuleStore>,
     snapshots: Option<Arc<SnapshotFiles>>,
     pub(super) limits: Arc<Limits>,
     /// The parameters it was created with.
@@ -68,24 +69,25 @@ impl Wasm {
     pub fn new(config: WasmConfig) -> Result<Self, GuestError> {
         let engine = Arc::new(GuestEngine::new(&config.limits, config.counts)?);
         let limits = Arc::new(config.limits.clone());
-        let modules = |source, cache_dir, configuration: &str| {
+        let modules = |source, configuration: &str, runtimes| {
             ModuleStore::new(
                 Arc::clone(&engine),
                 &limits,
                 source,
-                cache_dir,
+                config.cache_dir.as_deref(),
                 configuration,
                 config.compiler.clone(),
+                runtimes,
             )
         };
         let configuration = engine.configuration();
-        let cache_dir = config.cache_dir.as_deref();
-        let accessible = modules(
+        let accessible = Arc::new(modules(
             Arc::new(AccessibleSource(config.source.clone())),
-            cache_dir.filter(|_| makes_snapshots(&config)),
             &format!("{configuration}-accessible-{ACCESSIBLE}"),
-        );
-        let modules = modules(config.source.clone(), cache_dir, &configuration);
+            None,
+        ));
+        let runtimes = Some(Arc::clone(&accessible));
+        let modules = modules(config.source.clone(), &configuration, runtimes);
         let snapshots = snapshots(&config, &configuration);
         Ok(Self { engine, modules, accessible, snapshots, limits, config })
     }
@@ -164,13 +166,11 @@ impl Wasm {
 
     async fn instance(
         &self,
-        modules: &ModuleStore,
-        module: Digest,
+        module: Arc<LoadedModule>,
         facts: Option<EngineFacts>,
     ) -> Result<Box<dyn Workflow>, GuestError> {
         let limits = facts.map_or(Ok(Arc::clone(&self.limits)), |facts| self.limits_of(&facts))?;
-        let turn = self.turn(module);
-        let module = modules.get(module).await?;
+        let turn = self.turn(module.share.module());
         self.described(&module).await?;
         let budget = Budget::new(limits, turn);
         Ok(Box::new(Instance::new(&self.engine, budget, module).await?))
@@ -232,7 +232,7 @@ impl Guests for Wasm {
         module: Digest,
         facts: Option<EngineFacts>,
     ) -> Result<Box<dyn Workflow>, GuestError> {
-        self.instance(&self.modules, module, facts).await
+        self.instance(self.modules.get(module).await?, facts).await
     }
 
     fn engine_facts(&self) -> EngineFacts {
@@ -256,7 +256,13 @@ impl Guests for Wasm {
         module: Digest,
         facts: Option<EngineFacts>,
     ) -> Result<Box<dyn Workflow>, GuestError> {
-        self.instance(&self.accessible, module, facts).await
+        let plain = self.modules.get(module).await?;
+        let accessible = match plain.image {
+            // It runs on a runtime that is accessible.
+            Some(_) => plain,
+            None => self.accessible.get(module).await?,
+        };
+        self.instance(accessible, facts).await
     }
 
     async fn places(&self, module: Digest) -> usize {

@@ -1,7 +1,6 @@
 //! `segno build`.
 
 use std::{
-    collections::BTreeMap,
     io::IsTerminal,
     path::{Path, PathBuf},
     sync::Arc,
@@ -17,6 +16,7 @@ use super::{
     CliError, Console, Exit, compile,
     console::{CYAN, DIM, ProgressMessage},
     modules::{contents, function_table},
+    runtimes::with_runtime,
     show::size,
 };
 
@@ -127,7 +127,7 @@ impl BuildArgs {
 /// Reads a component's self-description in a wasm engine of this process, as a host does at an
 /// upload.
 pub async fn describe(component: Arc<[u8]>) -> Result<ModuleDescription, CliError> {
-    let source = Arc::new(BTreeMap::from([(Digest::of(&component), component.clone())]));
+    let source = Arc::new(with_runtime(component.clone())?);
     let limits = Limits { instances: 64, snapshot_records: 0, ..Limits::default() };
     let config = WasmConfig {
         limits,

@@ -17,6 +17,7 @@ use super::{
     check::CheckReport,
     console::{CYAN, DIM, YELLOW},
     modules::{function_table, refused_imports},
+    runtimes::upload,
     shadow,
     show::{short_digest, size},
     time::read_length,
@@ -138,14 +139,14 @@ impl DeployArgs {
         };
         let progress = console.progress(format!("uploading {}", size(component.len() as u64)));
         if self.check || self.migrate.is_some() || self.shadow.is_some() {
-            let candidate = client.deploy(component.clone(), None).await?.module;
+            let candidate = upload(client, component.clone(), None).await?.module;
             drop(progress);
             if let Some(length) = self.shadow {
                 return shadow::follow(client, &alias, &candidate.digest, length, console).await;
             }
             return self.checked(client, console, &alias, &candidate, component).await;
         }
-        let deployed = client.deploy(component, Some(&alias)).await?;
+        let deployed = upload(client, component, Some(&alias)).await?;
         drop(progress);
         if console.json() {
             console.document(&deployed)?;
@@ -178,7 +179,7 @@ impl DeployArgs {
             false => CheckReport::empty(alias, &candidate.digest),
         };
         if self.migrate.is_some() {
-            client.deploy(component, Some(alias)).await?;
+            upload(client, component, Some(alias)).await?;
             report.move_same(client, console).await?;
         }
         if console.json() {

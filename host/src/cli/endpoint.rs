@@ -29,6 +29,7 @@ use super::{
     console::{CYAN, DIM},
     deploy::{name_of, read_component},
     logging::{self, LogFormat},
+    runtimes::with_runtime,
     serve::{limits, taken},
 };
 
@@ -198,7 +199,7 @@ impl EndpointArgs {
         // Long-computing calls leave most of the instance pool to others.
         limits.computing = limits.computing.min(limits.instances / 4).max(1);
         let shared = policy.clone();
-        let source = BTreeMap::from([(digest, component.clone())]);
+        let source = with_runtime(component.clone())?;
         let wasm = Wasm::new(WasmConfig {
             limits,
             policy,

@@ -69,6 +69,7 @@ mod resource;
 mod restart;
 mod restate;
 mod result;
+mod runtimes;
 mod saga;
 mod schedule;
 mod serve;

@@ -14,6 +14,7 @@ use super::{
     deploy::read_component,
     difference,
     moment::ReplayMoment,
+    runtimes::upload,
     show::{self, plain_lines, short_digest},
     step,
     subject::{SubjectArgs, SubjectExecution},
@@ -97,8 +98,8 @@ impl ReplayOptions {
             return step::of_host(client, id, self.at.unwrap_or(1), console).await;
         }
         let module = match &self.module {
-            Some(path) if path.ends_with(".wasm") => {
-                let deployed = client.deploy(read_component(Path::new(path))?, None).await?;
+            Some(path) if path.ends_with(".wasm") || path.ends_with(".module") => {
+                let deployed = upload(client, read_component(Path::new(path))?, None).await?;
                 Some(deployed.module.digest)
             }
             other => other.clone(),

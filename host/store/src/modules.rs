@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use segno_core::{
     id::{Digest, PromiseId},
     object::ModuleFacts,
+    source_module::SourceModule,
     time::Timestamp,
 };
 
@@ -30,12 +31,18 @@ impl NewModule {
         let (description, facts) = ("{}".to_owned(), ModuleFacts::default());
         Self { digest, component, description, facts, created_at }
     }
+
+    /// The stored component that runs it. `None` if it is a component itself.
+    pub fn runtime(&self) -> Option<Digest> {
+        SourceModule::runtime_of(&self.component)
+    }
 }
 
 /// The modules of a store.
 #[async_trait]
 pub trait Modules: Send + Sync {
-    /// Stores a component under its digest. Idempotent.
+    /// Stores a component or a source module under its digest. Idempotent. The runtime of a source
+    /// module must be stored.
     async fn put(&self, module: NewModule) -> Result<(), StoreError>;
 
     async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError>;
@@ -53,7 +60,8 @@ pub trait Modules: Send + Sync {
     /// Unfinished executions of a module, oldest first, at most `limit`.
     async fn unfinished(&self, digest: Digest, limit: u32) -> Result<Vec<PromiseId>, StoreError>;
 
-    /// Removes a module that was uploaded before `before` and that no alias and no task refers to.
+    /// Removes a module that was uploaded before `before` and that no alias, no task and no source
+    /// module refers to.
     /// Returns true if it was removed.
     async fn remove(&self, digest: Digest, before: Timestamp) -> Result<bool, StoreError>;
 }

@@ -73,8 +73,8 @@ impl AttemptMemo {
 }
 
 impl VerifySetup {
-    /// Loads the components; the first one has the function. Compiled code is cached in
-    /// `cache_dir`, if set.
+    /// Loads the components; the first one has the function. `runtimes` run those that consist of
+    /// sources. Compiled code is cached in `cache_dir`, if set.
     ///
     /// # Errors
     /// A component cannot be loaded, the function does not exist, or the script names an unknown
@@ -86,6 +86,7 @@ impl VerifySetup {
         script: VerifyScript,
         real: Option<Arc<dyn Outbound>>,
         cache_dir: Option<PathBuf>,
+        runtimes: BTreeMap<Digest, Arc<[u8]>>,
     ) -> Result<Self, VerifyError> {
         let components: Vec<(VerifiedComponent, Digest)> = components
             .into_iter()
@@ -97,6 +98,7 @@ impl VerifySetup {
         let source: BTreeMap<Digest, Arc<[u8]>> = components
             .iter()
             .map(|(component, digest)| (*digest, component.bytes.clone()))
+            .chain(runtimes)
             .collect();
         let config = WasmConfig {
             limits: Limits { instances: INSTANCES, snapshot_records: 0, ..Limits::default() },

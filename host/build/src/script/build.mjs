@@ -1,20 +1,20 @@
-// From a JavaScript project to a component, run by `segno build` with Node:
+// From a JavaScript project to the bundle of a module, run by `segno build` with Node:
 //
-//   node build.mjs TOOLS ENTRY CONTRACTS PROMISES FOLDER
+//   node build.mjs TOOLS ENTRY PROMISES BUNDLE
 //
-// TOOLS is the folder whose `node_modules` has esbuild and componentize-qjs, ENTRY the source that exports `functions`,
-// CONTRACTS the folder with a folder for each version of the contract, PROMISES the file `promise.js`, FOLDER where `bundle.js` and
-// `component.wasm` are written.
-// Runs in the project's folder. What is wrong is said on standard error, by file and line of the sources.
+// TOOLS is the folder whose `node_modules` has esbuild, ENTRY the source that exports `functions`, PROMISES the file
+// `promise.js`, BUNDLE the file to write. Runs in the project's folder. What is wrong is said on standard error, by file
+// and line of the sources.
 
-import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 
-const [tools, entry, contracts, promises, folder] = process.argv.slice(2);
+const [tools, entry, promises, bundle] = process.argv.slice(2);
 const { build, formatMessages } = createRequire(path.join(tools, 'package.json'))('esbuild');
-const bundle = path.join(folder, 'bundle.js');
+const folder = path.dirname(bundle);
+// The lines of a bundle begin after those of the runtime, so that a frame of the runtime is at no line of the sources.
+const FIRST_LINE = 1000;
 
 function fail(text) {
   process.stderr.write(`${text.trim()}\n`);
@@ -53,13 +53,17 @@ function table(map) {
   return { sources, lines };
 }
 
-/// `text` with the places of the bundle, `(/bundle.js:12:3)`, as places of the sources.
-function inSources(text, { sources, lines }) {
-  return text.replace(/[/]?bundle[.]js:([0-9]+):([0-9]+)/g, (place, line, column) => {
-    const [, source, sourceLine] = (lines[line - 1] ?? []).filter((from) => from[0] < column).pop() ?? [];
-    return source === undefined ? place : `${sources[source]}:${sourceLine}`;
-  });
-}
+/// Gives the bundle the contract as the runtime has it, whatever the version that the shim names.
+const contract = {
+  name: 'contract',
+  setup(build) {
+    build.onResolve({ filter: /^segno:workflow[/]/ }, ({ path }) => ({ path, namespace: 'contract' }));
+    build.onLoad({ filter: /./, namespace: 'contract' }, ({ path }) => {
+      const name = path.replace(/^segno:workflow[/]|@.*$/g, '');
+      return { contents: `module.exports = globalThis.segnoContract[${JSON.stringify(name)}];` };
+    });
+  },
+};
 
 let built;
 try {
@@ -67,10 +71,11 @@ try {
     entryPoints: [entry],
     outfile: bundle,
     bundle: true,
-    format: 'esm',
+    format: 'iife',
+    globalName: 'segnoModule',
     // QuickJS runs no promises of its own: `async` functions become generators, which wait on those of `promise.js`.
     target: 'es2016',
-    external: ['segno:*'],
+    plugins: [contract],
     inject: [promises],
     sourcemap: 'external',
     metafile: true,
@@ -82,41 +87,10 @@ try {
   fail(await shown(error.errors, 'error'));
 }
 process.stderr.write(await shown(built.warnings, 'warning'));
-const exported = Object.values(built.metafile.outputs).flatMap(({ exports }) => exports);
-for (const name of ['functions', 'messages']) {
-  if (exported.includes(name)) continue;
-  fail(`${entry} exports no \`${name}\`: end it with \`export const { functions, messages, objects, runs, handlers, limits } = module({ workflows, activities });\``);
-}
 const whole = table(JSON.parse(readFileSync(`${bundle}.map`, 'utf8')));
 // The shim's own lines explain nothing to an author.
 const own = whole.sources.map((source) => /(^|[/])(segno|promise)[.]js$/.test(source));
 const lines = whole.lines.map((entries) => entries.filter(([, source]) => !own[source]));
-const kept = JSON.stringify({ sources: whole.sources, lines });
-writeFileSync(bundle, `${readFileSync(bundle, 'utf8')}\nglobalThis.segnoLines = ${kept};\n`);
-
-// The project's shim names the version of the contract for which it was made.
-const [, version = '0.2.0'] = /from"?\s*["']segno:workflow[/][a-z]+@([0-9.]+)/.exec(readFileSync(bundle, 'utf8')) ?? [];
-const wit = path.join(contracts, version);
-if (!existsSync(wit)) fail(`the project is made for the contract ${version}, which is newer than this segno`);
-// A project, and its shim, may be from a time when there was less to describe. Each world has what is in those after it.
-const worlds = {
-  runs: 'module-with-descriptions',
-  limits: 'module-with-limits',
-  handlers: 'module-with-handlers',
-  objects: 'module-with-objects',
-  messages: 'module-with-messages',
-};
-const names = Object.keys(worlds);
-const largest = names.findIndex((name) => exported.includes(name));
-const lacking = names.slice(largest).find((name) => !exported.includes(name));
-if (lacking) fail(`${entry} exports \`${names[largest]}\` without \`${lacking}\`: export both`);
-const world = worlds[names[largest]];
-
-const component = path.join(folder, 'component.wasm');
-const made = spawnSync(
-  path.join(tools, 'node_modules/.bin/componentize-qjs'),
-  ['--wit', wit, '--world', world, '--js', bundle, '--module-root', folder, '--sync', '-o', component],
-  { encoding: 'utf8' },
-);
-if (made.error) fail(`componentize-qjs could not be run: ${made.error.message}`);
-if (made.status !== 0) fail(inSources(made.stderr, whole).replace(/^Error: .*? evaluation: /, ''));
+const kept = JSON.stringify({ sources: whole.sources, lines: [...Array(FIRST_LINE).fill([]), ...lines] });
+const padding = '\n'.repeat(FIRST_LINE);
+writeFileSync(bundle, `${padding}${readFileSync(bundle, 'utf8')}\nglobalThis.segnoLines = ${kept};\n`);

@@ -1,5 +1,6 @@
-//! Builds JavaScript projects: esbuild bundles the source, and componentize-qjs compiles it
-//! together with QuickJS into the component. `build.mjs` drives both with Node.
+//! Builds JavaScript projects. esbuild bundles the source, driven by `build.mjs` with Node. The
+//! bundle is the module: the runtime that loads it, QuickJS with `runtime.js`, is built once by
+//! componentize-qjs.
 
 use std::{
     collections::BTreeMap,
@@ -8,15 +9,18 @@ use std::{
     process::Command,
 };
 
+use segno_core::{id::Digest, source_module::SourceModule};
 use serde::Deserialize;
 
 use super::{
-    ScriptError, ScriptProject, failed, shims,
+    ScriptError, ScriptProject, failed, runtimes, shims,
     tools::{Tools, asked},
     write,
 };
 use crate::{BuildProgress, Language, process};
 
+/// The only file of a module.
+const BUNDLE: &str = "bundle.js";
 const DRIVER: &str = include_str!("build.mjs");
 const WANTED: &str = "Node 20 or newer with npm";
 const OLDEST_NODE: u32 = 20;
@@ -48,31 +52,59 @@ pub(super) fn manifest(
     Ok((manifest.name.map(unscoped), entry, hint))
 }
 
-/// Builds the component. Returns its path, and warnings about the source.
+/// Builds the module. Returns its stored form, and warnings about the source.
 pub(super) fn build(
     project: &ScriptProject,
     work: &Path,
     prepare: bool,
     progress: &dyn BuildProgress,
-) -> Result<(PathBuf, String), ScriptError> {
+) -> Result<(Vec<u8>, String), ScriptError> {
     check_node()?;
     let tools = match in_project(&project.folder) {
         Some(folder) => folder,
         None => tools().in_cache(prepare, progress, |folder| install(folder, progress))?,
     };
+    let runtime = runtime(&tools, work, progress)?;
     let (driver, promises) = (work.join("build.mjs"), work.join("promise.js"));
     write(&driver, DRIVER)?;
     write(&promises, shims::PROMISES)?;
-    progress.step(&format!("building {} with esbuild and QuickJS", project.name));
+    progress.step(&format!("bundling {} with esbuild", project.name));
+    let bundle = work.join(BUNDLE);
     let mut command = Command::new("node");
     command.current_dir(&project.folder).arg(&driver).arg(&tools).arg(&project.entry);
-    command.arg(work.join("wit")).arg(&promises).arg(work);
+    command.arg(&promises).arg(&bundle);
     let finished = process::run(&mut command, None, &|_| ())?;
     let said = finished.stderr.trim().to_owned();
     if !finished.success {
         return Err(ScriptError::Build { name: project.name.clone(), output: said });
     }
-    Ok((work.join("component.wasm"), said))
+    let source = fs::read(&bundle).map_err(failed(&bundle))?;
+    let module = SourceModule::new(runtime, vec![(BUNDLE.to_owned(), source)]);
+    Ok((module.expect("it is one file").encode(), said))
+}
+
+/// The digest of the runtime that componentize-qjs in `tools` builds.
+fn runtime(tools: &Path, work: &Path, progress: &dyn BuildProgress) -> Result<Digest, ScriptError> {
+    let manifest = tools.join("node_modules/componentize-qjs/package.json");
+    let version = fs::read(&manifest).map_err(failed(&manifest))?;
+    let parts = [&version[..], shims::JAVASCRIPT_RUNTIME.as_bytes(), shims::CONTRACT.as_bytes()];
+    let key = Digest::of_parts(&parts).to_string();
+    runtimes::in_cache(Language::JavaScript, &key[..16], progress, |path| {
+        progress.step("building the runtime of JavaScript, once");
+        let source = work.join("runtime.js");
+        write(&source, shims::JAVASCRIPT_RUNTIME)?;
+        let mut command = Command::new(tools.join("node_modules/.bin/componentize-qjs"));
+        command.arg("--wit").arg(work.join("wit/0.2.0")).args(["--world", "language-runtime"]);
+        command.arg("--js").arg(&source).arg("--module-root").arg(work);
+        let finished = process::run(command.arg("--sync").arg("-o").arg(path), None, &|_| ())?;
+        match finished.success {
+            true => Ok(()),
+            false => Err(ScriptError::Build {
+                name: "the runtime of JavaScript".to_owned(),
+                output: finished.stderr,
+            }),
+        }
+    })
 }
 
 /// The nearest folder whose `node_modules` has both tools: the project's, or that of an enclosing

@@ -1,12 +1,14 @@
 //! Builds JavaScript and Python projects: reads the manifest, finds the tools, and creates the
-//! component.
+//! module.
 //!
-//! The interpreter is compiled into the component, and the sources are loaded at build time. The
-//! tools come from the languages' registries, through the registries' own clients, in versions
+//! A module in JavaScript consists of its sources, which a host loads into a shared runtime. A
+//! module in Python is a component that contains the interpreter and the loaded sources. The tools
+//! come from the languages' registries, through the registries' own clients, in versions
 //! tested with the shims; see [`tools`].
 
 mod javascript;
 mod python;
+pub mod runtimes;
 pub(crate) mod shims;
 mod tools;
 
@@ -123,7 +125,7 @@ impl ScriptProject {
     }
 }
 
-/// Builds the component of `project`: the file `build/{name}.wasm` in its folder.
+/// Builds the module of `project`: a file `build/{name}.…` in its folder.
 ///
 /// # Errors
 /// Fails if there are no tools, or if the source has an error.
@@ -138,21 +140,27 @@ pub(crate) fn build(
     write(&work.join("wit/0.1.0/segno.wit"), shims::CONTRACT_0_1)?;
     write(&work.join("wit/0.2.0/segno.wit"), shims::CONTRACT)?;
     write(&work.join("wit/0.2.0/smaller-worlds.wit"), shims::SMALLER_WORLDS)?;
-    let (component, warnings) = match project.language {
-        Language::Python => python::build(project, &work, prepare, progress)?,
+    let (component, warnings, extension) = match project.language {
+        Language::Python => {
+            let (component, warnings) = python::build(project, &work, prepare, progress)?;
+            let exports = ComponentReport::of(&component).map(|report| report.exports);
+            if !exports.is_ok_and(|exports| exports.iter().any(|name| name.starts_with(FUNCTIONS)))
+            {
+                let output = "the component exports no durable functions".to_owned();
+                return Err(ScriptError::Build { name: project.name.clone(), output });
+            }
+            (component, warnings, "wasm")
+        }
         Language::JavaScript | Language::Rust => {
-            javascript::build(project, &work, prepare, progress)?
+            let (module, warnings) = javascript::build(project, &work, prepare, progress)?;
+            (module, warnings, "module")
         }
     };
-    let bytes = fs::read(&component).map_err(failed(&component))?;
-    let exports = ComponentReport::of(&bytes).map(|report| report.exports);
-    if !exports.is_ok_and(|exports| exports.iter().any(|name| name.starts_with(FUNCTIONS))) {
-        let output = "the component exports no durable functions".to_owned();
-        return Err(ScriptError::Build { name: project.name.clone(), output });
-    }
-    let path = output.join(format!("{}.wasm", project.name));
-    fs::rename(&component, &path).map_err(failed(&path))?;
-    Ok(BuiltComponent { package: project.name.clone(), component: bytes, path, warnings })
+    let path = output.join(format!("{}.{extension}", project.name));
+    let unfinished = work.join("unfinished");
+    fs::write(&unfinished, &component).map_err(failed(&unfinished))?;
+    fs::rename(&unfinished, &path).map_err(failed(&path))?;
+    Ok(BuiltComponent { package: project.name.clone(), component, path, warnings })
 }
 
 fn write(path: &Path, text: &str) -> Result<(), ScriptError> {

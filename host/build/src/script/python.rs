@@ -56,13 +56,13 @@ pub(super) fn manifest(
     ))
 }
 
-/// Builds the component. Returns its path, and warnings about the source.
+/// Builds the component. Returns its bytes, and warnings about the source.
 pub(super) fn build(
     project: &ScriptProject,
     work: &Path,
     prepare: bool,
     progress: &dyn BuildProgress,
-) -> Result<(PathBuf, String), ScriptError> {
+) -> Result<(Vec<u8>, String), ScriptError> {
     let environment = environment(&project.folder);
     let own = environment.as_deref().filter(|own| own.join("bin/componentize-py").is_file());
     let tools = match own {
@@ -88,7 +88,7 @@ pub(super) fn build(
         let output = in_sources(&finished.stderr);
         return Err(ScriptError::Build { name: project.name.clone(), output });
     }
-    Ok((component, String::new()))
+    Ok((fs::read(&component).map_err(failed(&component))?, String::new()))
 }
 
 /// True if a source imports `Runs`. Searching for the word alone is not enough, since it is an

@@ -14,6 +14,9 @@ pub(super) const CONTRACT_0_1: &str = include_str!("contract-0.1.0.wit");
 pub(crate) const JAVASCRIPT: &str =
     include_str!("../../../../examples/other-languages/javascript/segno.js");
 
+/// `runtime.js`: the runtime of JavaScript modules.
+pub(super) const JAVASCRIPT_RUNTIME: &str = include_str!("runtime.js");
+
 /// `promise.js`: promises for QuickJS.
 pub(super) const PROMISES: &str =
     include_str!("../../../../examples/other-languages/javascript/promise.js");

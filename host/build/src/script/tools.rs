@@ -79,7 +79,8 @@ impl Tools {
         ScriptError::Install { tools, client, output: output.trim().to_owned() }
     }
 
-    fn key(&self) -> String {
+    /// The key of these versions on this machine, 16 hexadecimal digits.
+    pub fn key(&self) -> String {
         let machine = format!("{} {} ", env::consts::OS, env::consts::ARCH);
         let digest = Sha256::new_with_prefix(machine).chain_update(&self.versions).finalize();
         digest[..8].iter().map(|byte| format!("{byte:02x}")).collect()

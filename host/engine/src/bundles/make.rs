@@ -12,6 +12,7 @@ use segno_bundle::{
 use segno_core::{
     id::Digest,
     invocation::{LogLevel, Record},
+    source_module::SourceModule,
     value::Text,
 };
 use segno_store::{
@@ -86,7 +87,13 @@ async fn modules<W: Write>(
 ) -> Result<(), BundleMakeError> {
     let known = host.store.modules().list().await?;
     let known: BTreeMap<Digest, &ModuleRow> = known.iter().map(|row| (row.digest, row)).collect();
-    for digest in writer.modules().clone() {
+    let mut digests = writer.modules().clone();
+    for digest in digests.clone() {
+        // The runtime of a source module goes along.
+        let component = host.store.modules().component(digest).await?;
+        digests.extend(component.and_then(|component| SourceModule::runtime_of(&component)));
+    }
+    for digest in digests {
         let row = known.get(&digest);
         let module = BundleModule {
             digest,

@@ -16,12 +16,14 @@ use wasmtime::Store;
 use self::wasi::RealWasi;
 pub(super) use self::{imports::for_workflows, state::ActivityState};
 use super::{
-    ActivityContext, ActivityHost, Failure, FunctionKind, GuestError, Outcome, Payload,
+    ActivityContext, ActivityHost, Failure, FunctionKind, GuestError, MemoryChange, Outcome,
+    Payload,
     border::outcome_is_json,
     contract::outcome_size,
     cost,
     described::known,
     exports::LinkedComponent,
+    instance::unbounded,
     policy::Secrets,
     trap::{TrapCause, explain},
     wasm::Wasm,
@@ -63,7 +65,8 @@ pub(super) async fn perform(
     store.set_epoch_deadline(1);
     let running = wasm.engine.running();
     let turn = store.data().budget.turn();
-    let attempt = AttemptCall { store, function: function.to_owned(), input, context };
+    let image = loaded.image.clone();
+    let attempt = AttemptCall { store, image, function: function.to_owned(), input, context };
     turn.taking(async move {
         // Declared before the store, which is dropped first: the next instance then finds the
         // places free.
@@ -76,6 +79,8 @@ pub(super) async fn perform(
 /// A call with everything that it needs, so that it can move between threads.
 struct AttemptCall {
     store: Store<ActivityState>,
+    /// The memory with which the instance begins; see [`LoadedModule::image`](super::modules::LoadedModule::image).
+    image: Option<Arc<MemoryChange>>,
     function: String,
     input: Payload,
     context: ActivityContext,
@@ -102,8 +107,11 @@ impl AttemptCall {
     }
 
     async fn call(&mut self, linked: LinkedComponent<ActivityState>) -> wasmtime::Result<Outcome> {
-        let Self { store, function, input, context } = self;
+        let Self { store, image, function, input, context } = self;
         let exports = linked.instantiate(store).await?;
+        if let Some(image) = image {
+            unbounded(store, async |store| exports.access().write(store, image).await).await?;
+        }
         store.data().host.clone().begin().await;
         let (input, context) = (input.clone(), context.clone());
         let outcome = exports.perform(store, function.clone(), input, context).await?;

@@ -11,7 +11,7 @@ use crate::{
 
 /// Records the progress and log lines of an activity. If `hangs`, its heartbeats never return.
 #[derive(Default)]
-struct Spy {
+pub(super) struct Spy {
     said: Mutex<Vec<String>>,
     hangs: bool,
 }
@@ -52,7 +52,7 @@ fn performing(imports: &str, perform: &str) -> Guest {
     Guest { imports: imports.into(), perform: perform.into(), ..Guest::default() }
 }
 
-async fn perform(
+pub(super) async fn perform(
     wasm: &Wasm,
     component: &Arc<[u8]>,
     host: Arc<Spy>,

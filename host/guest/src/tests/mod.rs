@@ -12,6 +12,7 @@ mod pool;
 mod running;
 mod runs;
 mod snapshot;
+mod sources;
 mod upload;
 mod wasi;
 

@@ -19,6 +19,7 @@ use super::{
     check::{CheckReport, ShownDifferences},
     console::{BOLD, CYAN, DIM, GREEN, RED},
     deploy::{COSTS, MigrationSelection, is_known},
+    runtimes::upload,
     show::{plain_lines, short_digest},
     time::{length, now_ms},
 };
@@ -184,7 +185,7 @@ impl DevArgs {
     ) -> Result<DevRound, CliError> {
         let built = build(Path::new(&self.path), self.how.clone(), console).await?;
         let progress = console.progress("checking what is in flight");
-        let candidate = client.deploy(built.component.clone(), None).await?.module;
+        let candidate = upload(client, built.component.clone(), None).await?.module;
         let mut round =
             DevRound { module: None, unchanged: false, report: None, error: None, took_ms: 0 };
         if before == Some(&candidate.digest) {
@@ -195,7 +196,7 @@ impl DevArgs {
                 true => CheckReport::new(client, alias, digest, self.ended, COSTS, console).await?,
                 false => CheckReport::empty(alias, digest),
             };
-            client.deploy(built.component, Some(alias)).await?;
+            upload(client, built.component, Some(alias)).await?;
             if self.migrate.is_some() {
                 report.move_same(client, console).await?;
             }

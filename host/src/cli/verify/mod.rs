@@ -4,6 +4,7 @@ mod show;
 mod world;
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -24,6 +25,7 @@ use super::{
     compile,
     deploy::{name_of, read_component},
     input::read_json,
+    runtimes::with_runtime,
 };
 
 /// Run a workflow under every fault the engine knows, in virtual time, on this machine
@@ -198,15 +200,17 @@ impl VerifyArgs {
             script.extend(world.recorded.script);
         }
         let real = self.real.as_deref().map(way_out).transpose()?;
-        let mut described = Vec::new();
+        let (mut described, mut runtimes) = (Vec::new(), BTreeMap::new());
         for (alias, bytes) in components {
             let bytes: Arc<[u8]> = bytes.into();
+            runtimes.extend(with_runtime(bytes.clone())?);
             let facts = build::describe(bytes.clone()).await?.facts();
             described.push(VerifiedComponent { alias, bytes, facts });
         }
         let function = self.function.as_deref().unwrap_or_default();
         let input = input.unwrap_or_default();
-        Ok(VerifySetup::new(described, function, input, script, real, compile::kept()).await?)
+        Ok(VerifySetup::new(described, function, input, script, real, compile::kept(), runtimes)
+            .await?)
     }
 
     /// The component in a file, or of a project, which is built; and its name.

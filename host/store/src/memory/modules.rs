@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use segno_core::{
     id::{Digest, PromiseId},
     promise::TaskStatus,
+    source_module::SourceModule,
     time::Timestamp,
 };
 
@@ -75,7 +76,11 @@ impl Modules for MemoryStore {
         let mut kept = self.kept();
         let old = kept.modules.get(&digest).is_some_and(|module| module.created_at <= before);
         let used = kept.model.aliases().any(|(_, named)| *named == digest)
-            || kept.model.tasks().any(|task| task.module == Some(digest));
+            || kept.model.tasks().any(|task| task.module == Some(digest))
+            || kept
+                .modules
+                .values()
+                .any(|module| SourceModule::runtime_of(&module.component) == Some(digest));
         if !old || used {
             return Ok(false);
         }

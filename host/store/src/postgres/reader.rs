@@ -20,7 +20,7 @@ use crate::{
 
 /// Storing a component again keeps the existing row.
 const PUT_COMPONENT: &str = "
-    INSERT INTO modules (digest, created_at, description, component, shared, limits, runs) VALUES ($1, $2, $3, $4, $5, $6, $7)
+    INSERT INTO modules (digest, created_at, description, component, shared, limits, runs, runtime) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
     ON CONFLICT DO NOTHING";
 
 const SAME_AS_BEFORE: &str = "
@@ -30,7 +30,8 @@ const REMOVE_COMPONENT: &str = "
     DELETE FROM modules
      WHERE digest = $1 AND created_at <= $2
        AND NOT EXISTS (SELECT 1 FROM aliases WHERE module = modules.n)
-       AND NOT EXISTS (SELECT 1 FROM tasks WHERE module = modules.n)";
+       AND NOT EXISTS (SELECT 1 FROM tasks WHERE module = modules.n)
+       AND NOT EXISTS (SELECT 1 FROM modules AS other WHERE other.runtime = modules.digest)";
 
 pub(super) type Reader = read::Reader<Postgres>;
 
@@ -77,7 +78,8 @@ impl Modules for Reader {
             .bind(&module.component[..])
             .bind(shared)
             .bind(limits)
-            .bind(runs);
+            .bind(runs)
+            .bind(module.runtime().map(|runtime| runtime.0.to_vec()));
         let name = "keep a component";
         let mut connection = self.acquired(name).await?;
         connection.execute(query).await.map(drop).map_err(failed::<Postgres, _>(name))

@@ -9,13 +9,14 @@ use crate::{
 };
 
 const PUT: &str = "
-    INSERT INTO modules (digest, created_at, description, component, shared, limits, runs) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING n";
+    INSERT INTO modules (digest, created_at, description, component, shared, limits, runs, runtime) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING n";
 
 const REMOVE: &str = "
     DELETE FROM modules
      WHERE digest = ?1 AND created_at <= ?2
        AND NOT EXISTS (SELECT 1 FROM aliases WHERE module = modules.n)
        AND NOT EXISTS (SELECT 1 FROM tasks WHERE module = modules.n)
+       AND NOT EXISTS (SELECT 1 FROM modules AS other WHERE other.runtime = modules.digest)
     RETURNING n";
 
 /// Stores a component unless it exists.
@@ -24,13 +25,16 @@ pub(super) fn put(
     cache: &mut Cache,
     module: NewModule,
 ) -> Result<(), FailedStatement> {
+    let runtime = module.runtime();
     let NewModule { digest, component, description, facts, created_at } = module;
     if cache.modules.contains_key(&digest) {
         return Ok(());
     }
     let mut number = None;
     let [shared, limits, runs] = sql::module_facts_cells(&facts);
-    let row = (&digest.0[..], created_at.0, description, &component[..], shared, limits, runs);
+    let runtime = runtime.map(|runtime| runtime.0.to_vec());
+    let row =
+        (&digest.0[..], created_at.0, description, &component[..], shared, limits, runs, runtime);
     connection.read("keep a component", PUT, row, |row| {
         number = row.int(0)?;
         Ok(())

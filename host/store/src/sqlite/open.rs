@@ -134,6 +134,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (19, "zones", include_str!("../../migrations/sqlite/0019_zones.sql")),
     (22, "graph facts", include_str!("../../migrations/sqlite/0022_graph_facts.sql")),
     (23, "claims of facts", include_str!("../../migrations/sqlite/0023_claims_of_facts.sql")),
+    (24, "runtimes", include_str!("../../migrations/sqlite/0024_runtimes.sql")),
 ];
 
 /// Pragmas of every connection. Times in milliseconds, sizes in bytes. The busy timeout equals

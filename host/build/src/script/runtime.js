@@ -1,0 +1,59 @@
+// The runtime of JavaScript modules: QuickJS, and the contract for the bundles that it loads.
+
+import * as activity from 'segno:workflow/activity@0.2.0';
+import * as configuration from 'segno:workflow/configuration@0.2.0';
+import * as files from 'segno:workflow/files@0.2.0';
+import * as generations from 'segno:workflow/generations@0.2.0';
+import * as journal from 'segno:workflow/journal@0.2.0';
+import * as objectPromises from 'segno:workflow/object-promises@0.2.0';
+import * as sagas from 'segno:workflow/sagas@0.2.0';
+import * as signals from 'segno:workflow/signals@0.2.0';
+import * as state from 'segno:workflow/state@0.2.0';
+
+// A bundle takes its imports from here, by the names of the interfaces.
+globalThis.segnoContract = {
+  activity,
+  configuration,
+  files,
+  generations,
+  journal,
+  'object-promises': objectPromises,
+  sagas,
+  signals,
+  state,
+};
+
+// The exports of the bundle. A bundle of an older shim lacks those that came later.
+let module = {};
+
+export const loader = {
+  load(sources) {
+    for (const [, content] of sources) {
+      (0, eval)(text(content));
+    }
+    module = globalThis.segnoModule;
+  },
+};
+
+// UTF-8, for an engine without `TextDecoder`.
+function text(bytes) {
+  let escaped = '';
+  for (const byte of bytes) escaped += byte < 128 && byte !== 37 ? String.fromCharCode(byte) : `%${byte.toString(16).padStart(2, '0')}`;
+  return decodeURIComponent(escaped);
+}
+
+export const functions = {
+  describe: () => module.functions?.describe() ?? [],
+  start: (name, input, context) => module.functions.start(name, input, context),
+  resume: (event) => module.functions.resume(event),
+  perform: (name, input, context) => module.functions.perform(name, input, context),
+};
+export const messages = { describeMessages: () => module.messages?.describeMessages() ?? [] };
+export const objects = { describeObjects: () => module.objects?.describeObjects() ?? [] };
+export const runs = { describeRuns: () => module.runs?.describeRuns() ?? [] };
+export const limits = { describeLimits: () => module.limits?.describeLimits() ?? [] };
+export const handlers = {
+  describeHandlers: () => module.handlers?.describeHandlers() ?? [],
+  query: (name, input) => module.handlers.query(name, input),
+  validate: (name, input) => module.handlers.validate(name, input),
+};

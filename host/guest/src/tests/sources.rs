@@ -1,0 +1,105 @@
+//! Modules that consist of sources, and the runtime that they share.
+
+use segno_core::source_module::SourceModule;
+
+use super::{activity::perform, *};
+use crate::{Event, InvalidComponent, JournalCall, LoadingError, Outcome};
+
+/// A runtime: a module answers with the content of its only file. An empty file is rejected, by its
+/// path.
+fn runtime() -> Arc<[u8]> {
+    let runtime = Guest {
+        items: r#"
+            (global $content (mut i32) (i32.const 0))
+            (global $length (mut i32) (i32.const 0))
+            (func (export "segno:workflow/loader@0.2.0#load") (param $files i32) (param i32)
+              (result i32)
+              (global.set $content (i32.load offset=8 (local.get $files)))
+              (global.set $length (i32.load offset=12 (local.get $files)))
+              (i32.store8 (i32.const 30000) (i32.eqz (global.get $length)))
+              (i32.store (i32.const 30004) (i32.load (local.get $files)))
+              (i32.store (i32.const 30008) (i32.load offset=4 (local.get $files)))
+              (i32.const 30000))"#
+            .into(),
+        // The count shows that each instance begins with the memory after loading.
+        start: "(i32.store (i32.const 31000) (i32.add (i32.load (i32.const 31000)) (i32.const 1)))
+            (if (i32.ne (i32.load (i32.const 31000)) (i32.const 1)) (then unreachable))"
+            .into(),
+        resume: "(call $finish-text (global.get $content) (global.get $length))".into(),
+        perform: "(call $succeed (global.get $content) (global.get $length))".into(),
+        describes: &["loader"],
+        ..Guest::default()
+    };
+    runtime.component()
+}
+
+fn module(runtime: &Arc<[u8]>, path: &str, content: &str) -> Arc<[u8]> {
+    let files = vec![(path.to_owned(), content.into())];
+    SourceModule::new(Digest::of(runtime), files).expect("it is a module").encode().into()
+}
+
+async fn started(instance: &mut dyn Workflow) {
+    let script = Script::default();
+    instance.start(script.shared(), "main", json("1"), context(1)).await.expect("it starts");
+}
+
+async fn answer(instance: &mut dyn Workflow) -> Option<Outcome> {
+    let script = Script::default();
+    instance.resume(script.shared(), Event::Cancelled).await.expect("it goes on");
+    match script.asked().pop() {
+        Some(JournalCall::Finish { outcome }) => Some(outcome),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn each_module_has_its_own_sources_on_a_shared_runtime() {
+    let runtime = runtime();
+    let (one, other) = (module(&runtime, "a", "\"one\""), module(&runtime, "a", "\"other\""));
+    let wasm = host(&[&runtime, &one, &other]);
+    for (module, content) in [(&one, "\"one\""), (&other, "\"other\""), (&one, "\"one\"")] {
+        let digest = Digest::of(module);
+        let mut instance = wasm.instantiate(digest, None).await.expect("it begins");
+        started(&mut *instance).await;
+        assert_eq!(answer(&mut *instance).await, Some(Outcome::Success(json(content))));
+        let performed = perform(&wasm, module, Arc::default()).await.expect("it answers");
+        assert_eq!(performed, Outcome::Success(json(content)));
+    }
+}
+
+#[tokio::test]
+async fn an_instance_of_a_source_module_is_saved_and_restored() {
+    let runtime = runtime();
+    let module = module(&runtime, "a", "\"one\"");
+    let wasm = host(&[&runtime, &module]);
+    let new = async || wasm.accessible(Digest::of(&module), None).await.expect("it can be read");
+    let (mut base, mut first, mut second) = (new().await, new().await, new().await);
+    started(&mut *first).await;
+    let base = base.save().await.expect("it can be saved");
+    let change = first.save().await.expect("it can be saved").since(&base);
+    // The page that `start` wrote, and no page of the sources.
+    assert_eq!(change.bytes(), 4 << 10);
+    second.restore("main", &[1; 32], &change).await.expect("it is restored");
+    assert_eq!(answer(&mut *second).await, Some(Outcome::Success(json("\"one\""))));
+}
+
+#[tokio::test]
+async fn sources_that_cannot_be_loaded_are_refused_and_the_reason_is_named() {
+    let (runtime, component) = (runtime(), Guest::default().component());
+    let wasm = host(&[&runtime, &component]);
+    let refusal = async |bytes: Arc<[u8]>| match wasm.inspect(bytes).await {
+        Err(InvalidComponent::Sources(error)) => error,
+        other => panic!("{other:?}"),
+    };
+    let unknown = refusal(module(&Guest::starting("(nop)").component(), "a", "1")).await;
+    assert!(matches!(unknown, LoadingError::NoRuntime(_)), "{unknown}");
+    let no_runtime = refusal(module(&component, "a", "1")).await.to_string();
+    assert!(no_runtime.contains("does not export `segno:workflow/loader`"), "{no_runtime}");
+    let rejected = refusal(module(&runtime, "src/line.js", "")).await.to_string();
+    assert_eq!(rejected, "src/line.js");
+    let cut = module(&runtime, "a", "1");
+    let damaged = refusal(cut[..cut.len() - 1].into()).await.to_string();
+    assert!(damaged.contains("cut off or damaged"), "{damaged}");
+    let report = wasm.inspect(module(&runtime, "a", "1")).await.expect("it is fine");
+    assert_eq!((report.functions.len(), report.no_snapshots), (2, None));
+}
