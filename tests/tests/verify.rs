@@ -1,6 +1,9 @@
 //! `segno verify` finds planted defects, and passes correct workflows.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use segno_core::object::ModuleFacts;
 use segno_verify::{

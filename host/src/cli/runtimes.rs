@@ -2,14 +2,12 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use segno_api::model::Deployed;
+use segno_build::script::runtimes::cached;
+use segno_client::{Client, ClientError};
 use segno_core::{id::Digest, source_module::SourceModule};
 
 use super::CliError;
-use crate::{
-    api::model::Deployed,
-    build::script::runtimes::cached,
-    client::{Client, ClientError},
-};
 
 /// Uploads a component or a source module, and points `alias` to it. Uploads the runtime first if
 /// the host lacks it.
