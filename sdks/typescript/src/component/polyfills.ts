@@ -1,0 +1,57 @@
+// The interfaces of the web that QuickJS does not have. Importing this file makes them global; it comes before everything
+// else in a component.
+
+import '../promise.js';
+import structuredCloneOfCore from 'core-js-pure/stable/structured-clone';
+import URLOfCore from 'core-js-pure/web/url';
+import URLSearchParamsOfCore from 'core-js-pure/web/url-search-params';
+import { PlainAbortController, PlainAbortSignal, PlainCustomEvent, PlainEvent, PlainEventTarget } from './abort.js';
+import { refuseLocales } from './locales.js';
+import { Utf8Decoder, Utf8Encoder } from './utf8.js';
+
+const missing: Record<string, unknown> = {
+  AbortController: PlainAbortController,
+  AbortSignal: PlainAbortSignal,
+  CustomEvent: PlainCustomEvent,
+  Event: PlainEvent,
+  EventTarget: PlainEventTarget,
+  TextDecoder: Utf8Decoder,
+  TextEncoder: Utf8Encoder,
+  URL: URLOfCore,
+  URLSearchParams: URLSearchParamsOfCore,
+  structuredClone: structuredCloneOfCore,
+  console: {},
+  crypto: cryptography(),
+  self: globalThis,
+};
+for (const [name, value] of Object.entries(missing)) {
+  if ((globalThis as Record<string, unknown>)[name] !== undefined) continue;
+  Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
+}
+
+// That of the engine cannot be changed, and counts from an unknown instant.
+Object.defineProperty(globalThis, 'performance', { value: { now: () => 0, timeOrigin: 0 }, configurable: true, writable: true });
+// These of the engine use promises of its own, which do not run.
+globalThis.queueMicrotask = (callback) => void Promise.resolve().then(callback);
+Object.defineProperty(Array, 'fromAsync', { value: fromAsync, configurable: true, writable: true });
+refuseLocales();
+
+async function fromAsync(values: AsyncIterable<unknown>, map?: (value: unknown, place: number) => unknown): Promise<unknown[]> {
+  const list: unknown[] = [];
+  for await (const value of values) list.push(map ? await map(value, list.length) : value);
+  return list;
+}
+
+/** Random numbers are those of the function; there is no other part of the interface. */
+function cryptography(): object {
+  const outside = (): never => {
+    throw new Error('random numbers are drawn inside of a function, not while the component is built');
+  };
+  return {
+    getRandomValues: outside,
+    randomUUID: outside,
+    get subtle(): never {
+      throw new Error('there is no `crypto.subtle` here: use a package in plain JavaScript, such as @noble/hashes');
+    },
+  };
+}
