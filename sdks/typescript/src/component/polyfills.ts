@@ -2,9 +2,8 @@
 // else in a component.
 
 import '../promise.js';
-import structuredCloneOfCore from 'core-js-pure/stable/structured-clone';
-import URLOfCore from 'core-js-pure/web/url';
-import URLSearchParamsOfCore from 'core-js-pure/web/url-search-params';
+import clone from '@ungap/structured-clone';
+import { URL as PlainURL, URLSearchParams as PlainURLSearchParams } from 'whatwg-url-minimum';
 import { PlainAbortController, PlainAbortSignal, PlainCustomEvent, PlainEvent, PlainEventTarget } from './abort.js';
 import { refuseLocales } from './locales.js';
 import { Utf8Decoder, Utf8Encoder } from './utf8.js';
@@ -17,9 +16,9 @@ const missing: Record<string, unknown> = {
   EventTarget: PlainEventTarget,
   TextDecoder: Utf8Decoder,
   TextEncoder: Utf8Encoder,
-  URL: URLOfCore,
-  URLSearchParams: URLSearchParamsOfCore,
-  structuredClone: structuredCloneOfCore,
+  URL: PlainURL,
+  URLSearchParams: PlainURLSearchParams,
+  structuredClone: (value: unknown, options?: object) => clone(value, options),
   console: {},
   crypto: cryptography(),
   self: globalThis,
