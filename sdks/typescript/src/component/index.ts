@@ -28,14 +28,18 @@ export interface ComponentExports {
 let execution: WorkflowExecution | undefined;
 /** What the globals ask. */
 let scope: Scope | undefined;
-/** Errors that nobody handles, in an activity. */
-const lost = new Map<unknown, unknown>();
 
 installGlobals(() => scope);
 patchCombinators();
 trackRejections({
-  unhandled: (promise, reason) => (execution ? execution.unhandled(promise, reason) : lost.set(promise, reason)),
-  handled: (promise) => (execution ? execution.handled(promise) : lost.delete(promise)),
+  unhandled(promise, reason) {
+    if (scope instanceof WorkflowScope) scope.execution.unhandled(promise, reason);
+    else if (scope instanceof ActivityAttempt) scope.unhandled.set(promise, reason);
+  },
+  handled(promise) {
+    if (scope instanceof WorkflowScope) scope.execution.handled(promise);
+    else if (scope instanceof ActivityAttempt) scope.unhandled.delete(promise);
+  },
 });
 
 /**
@@ -126,11 +130,7 @@ function perform(module: Module, name: string, input: Payload, facts: AttemptFac
   let outcome: Outcome | undefined;
   void attempt.run(input, describe).then((ended) => (outcome = ended));
   drain();
-  for (const reason of lost.values()) {
-    if (outcome?.tag !== 'success') break;
-    outcome = failed(new Failure(Code.Unexpected, `nobody awaited a promise that failed: ${describe(reason)}`));
-  }
-  return outcome ?? failed(new Failure(Code.Refused, `\`${name}\` waits for a promise that nothing settles: an activity waits only for \`fetch\` and \`ctx\``));
+  return attempt.settled(outcome, describe);
 }
 
 function numbers(facts: AttemptFacts): AttemptFacts {

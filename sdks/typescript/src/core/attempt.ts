@@ -18,6 +18,8 @@ export class ActivityAttempt implements Scope {
   readonly startedAtMs: number;
   readonly random: () => number;
   readonly controller = new AbortController();
+  /** Promises that were rejected, and that nobody handles. */
+  readonly unhandled = new Map<unknown, unknown>();
   readonly #definition: Definition;
   readonly #facts: AttemptFacts;
   readonly #engine: AttemptEngine;
@@ -40,6 +42,14 @@ export class ActivityAttempt implements Scope {
     } catch (error) {
       return failed(error instanceof Failure ? error : new Failure(Code.Unexpected, describe(error)));
     }
+  }
+
+  /** The outcome, when everything that was ready has run: an error that nobody handles fails the attempt. */
+  settled(outcome: Outcome | undefined, describe: (error: unknown) => string): Outcome {
+    if (outcome?.tag === 'failure') return outcome;
+    for (const reason of this.unhandled.values()) return failed(new Failure(Code.Unexpected, `nobody awaited a promise that failed: ${describe(reason)}`));
+    const { title } = this.#definition;
+    return outcome ?? failed(new Failure(Code.Refused, `\`${title}\` waits for a promise that nothing settles: an activity waits only for \`fetch\` and \`ctx.http\``));
   }
 
   // A result that cannot be stored is final: another attempt would make it again.

@@ -124,6 +124,14 @@ export type Answer<T> = T extends undefined ? null : T;
 /** A value, or a promise of one. */
 export type Awaitable<T> = T | Promise<T>;
 
+/** What a test kit wants to know about names. A component gives every function its name before anything is called. */
+export const naming: {
+  /** Told of each function that is called by its value; may give it a name. */
+  used?: (definition: Definition) => void;
+  /** Told of each kind of object that is called; may give it a name. */
+  keyed?: (kind: { assigned: string | undefined }) => void;
+} = {};
+
 /** The name by which a function is called. */
 export function addressOf(target: string | Callable<never, unknown>, does: string): string {
   if (typeof target === 'string') return target;
@@ -132,6 +140,7 @@ export function addressOf(target: string | Callable<never, unknown>, does: strin
     if (target.owner !== undefined) {
       throw new TypeError(`${does} \`${target.title}\`, a function of an object, without a key: use \`ctx.object(${target.title.split('/')[0]}, key)\``);
     }
+    naming.used?.(target);
     if (target.assigned !== undefined) return target.assigned;
     throw new TypeError(
       `${does} ${target.run.name ? `\`${target.run.name}\`` : 'a function'} that the entry file does not export: export it there, as every function of the module`,

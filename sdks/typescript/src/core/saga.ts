@@ -1,5 +1,6 @@
 // Sagas: steps that are undone, the last one first, when the whole does not come about.
 
+import { deferred } from './deferred.js';
 import { type Callable, addressOf } from './definition.js';
 import type { CallRecord, StepRecord } from './engine.js';
 import type { WorkflowExecution } from './execution.js';
@@ -178,7 +179,7 @@ class RunningSaga implements Saga {
     if (compensate === undefined) throw new TypeError(`the step \`${name}\` of the saga \`${this.name}\` has no \`compensate\`, which is the function that undoes it`);
     const undoes = addressOf(compensate as string | Callable<never, unknown>, `the step \`${name}\` is undone by`);
     const declared = { saga: this.name, seq: this.#steps.length, compensate: undoes, compensateUnknown };
-    const { promise, resolve } = Promise.withResolvers<void>();
+    const { promise, resolve } = deferred<void>();
     return { declared, name, input, output: null, isHttp, registered: false, unknown: false, ended: promise, end: resolve };
   }
 

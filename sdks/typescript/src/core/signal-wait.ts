@@ -1,5 +1,7 @@
 // Waits for signals. A wait that lost a race takes nothing, which plain promises cannot do: they do not know who waits.
 
+import { deferred } from './deferred.js';
+
 /** A signal with its number in the order of arrival. */
 export interface HeardSignal {
   number: number;
@@ -57,7 +59,7 @@ export class Signals {
   }
 
   source(name: string | undefined, read: (signal: HeardSignal) => unknown): Source {
-    const { promise: heard, resolve, reject } = Promise.withResolvers<HeardSignal | undefined>();
+    const { promise: heard, resolve, reject } = deferred<HeardSignal | undefined>();
     const promise = heard.then((signal) => signal && read(signal));
     // A wait that nobody looks at any more may fail without a notice.
     promise.then(undefined, () => {});

@@ -1,7 +1,7 @@
 // The context of a workflow over its execution.
 
 import type { Call, ObjectCalls, Signal, SignalOptions, WorkflowContext } from './context.js';
-import { type Callable, addressOf } from './definition.js';
+import { type Callable, addressOf, naming } from './definition.js';
 import { type Duration, type Instant, instantMs, milliseconds } from './duration.js';
 import type { Command, Outcome } from './engine.js';
 import { NextGeneration, type WorkflowExecution, failed, success } from './execution.js';
@@ -127,6 +127,7 @@ function commands(execution: WorkflowExecution): object {
 function objectCalls(kind: ObjectType, key: string, call: Function, send: Function): ObjectCalls<any> {
   if (!(kind instanceof ObjectType)) throw new TypeError('`ctx.object` takes a kind of object of this module, and a key');
   if (typeof key !== 'string' || key === '') throw new TypeError(`the key of \`${kind.title}\` is ${JSON.stringify(key)}, and has to be a text`);
+  naming.keyed?.(kind);
   if (kind.assigned === undefined) throw new TypeError('`ctx.object` is given a kind of object that the entry file does not export: export it there');
   const calls: Record<string, unknown> = {};
   const sends: Record<string, unknown> = {};
