@@ -93,7 +93,7 @@ function current(): WorkflowExecution {
 function start(module: Module, name: string, input: Payload, facts: Facts): void {
   const definition = module.functions.get(name);
   if (definition === undefined) throw new Error(`there is no function \`${name}\``);
-  execution = new WorkflowExecution(definition, { ...facts, startedAtMs: Number(facts.startedAtMs) }, journalEngine);
+  execution = new WorkflowExecution(definition, { ...facts, parent: facts.parent ?? undefined, startedAtMs: Number(facts.startedAtMs) }, journalEngine);
   scope = new WorkflowScope(execution);
   execution.start(input);
   returned();
@@ -134,11 +134,13 @@ function perform(module: Module, name: string, input: Payload, facts: AttemptFac
 }
 
 function numbers(facts: AttemptFacts): AttemptFacts {
-  const { startedAtMs, deadlineMs, fenceToken } = facts;
+  // An option that is none is null to QuickJS.
+  const { startedAtMs, deadlineMs, fenceToken, lastProgress } = facts;
   return {
     ...facts,
     startedAtMs: Number(startedAtMs),
     fenceToken: Number(fenceToken),
-    deadlineMs: deadlineMs === undefined ? undefined : Number(deadlineMs),
+    lastProgress: lastProgress ?? undefined,
+    deadlineMs: typeof deadlineMs === 'number' ? Number(deadlineMs) : undefined,
   };
 }

@@ -43,7 +43,8 @@ export function failed(error: unknown): { tag: 'failure'; val: FailureRecord } {
 
 /** The failure in an outcome. */
 export function failureOf({ code, message, details }: FailureRecord): Failure {
-  return new Failure(code, message, details === undefined ? undefined : decode(details));
+  // An option that is none is null to QuickJS.
+  return new Failure(code, message, details ? decode(details) : undefined);
 }
 
 /** One execution of a workflow. Its shell delivers events, runs what became ready, and then calls {@link settle}. */
@@ -51,7 +52,6 @@ export class WorkflowExecution {
   readonly definition: Definition;
   readonly facts: Facts;
   readonly engine: Engine;
-  readonly random: () => number;
   readonly signals = new Signals();
   readonly sagas: Sagas;
   readonly updates: Updates;
@@ -60,11 +60,12 @@ export class WorkflowExecution {
   shared: unknown;
   isCancelled = false;
   isFinished = false;
-  /** True while the function of a `run` computes. */
-  running: string | undefined;
+  /** The `run` whose function computes, with random numbers of its own: a replay does not compute it again. */
+  running: { name: string; random: () => number } | undefined;
   /** What was thrown that is no outcome. */
   defect: { error: unknown } | undefined;
   continuing: NextGeneration | undefined;
+  readonly #drawn: () => number;
   readonly #waiting = new Map<number, Waiter>();
   readonly #conditions: Condition[] = [];
   readonly #lost = new Map<unknown, unknown>();
@@ -74,9 +75,14 @@ export class WorkflowExecution {
     this.definition = definition;
     this.facts = facts;
     this.engine = engine;
-    this.random = generator(facts.seed);
+    this.#drawn = generator(facts.seed);
     this.sagas = new Sagas(this);
     this.updates = new Updates(this);
+  }
+
+  /** A random number from 0 to 1. */
+  random(): number {
+    return this.running === undefined ? this.#drawn() : this.running.random();
   }
 
   /** Begins the workflow. */
@@ -161,7 +167,7 @@ export class WorkflowExecution {
   /** Refuses commands inside the function of a `run`. */
   refuseInRun(what: string): void {
     if (this.running === undefined) return;
-    throw new Error(`${what} inside \`ctx.run('${this.running}', …)\`: its function only computes; do this before or after it`);
+    throw new Error(`${what} inside \`ctx.run('${this.running.name}', …)\`: its function only computes; do this before or after it`);
   }
 
   /** Issues a command. */

@@ -11,7 +11,7 @@ import { type HttpRequest, durableResponse, httpRecord } from './http.js';
 import { logger } from './log.js';
 import { objectParts } from './object-context.js';
 import { ObjectType } from './object.js';
-import { uuid } from './random.js';
+import { generator, seedOf, uuid } from './random.js';
 import { type CallOptions, type SendOptions, callRecord, checkOptions, sendRecord } from './retry.js';
 import { validated } from './schema.js';
 import type { HeardSignal } from './signal-wait.js';
@@ -40,7 +40,7 @@ function facts(execution: WorkflowExecution): object {
     log: logger((level, message) => engine.log(level, message)),
     now: () => engine.now(),
     random: () => execution.random(),
-    uuid: () => uuid(execution.random),
+    uuid: () => uuid(() => execution.random()),
   };
 }
 
@@ -147,7 +147,7 @@ function run(execution: WorkflowExecution, name: string, compute: () => unknown)
   const completion = execution.completion(index);
   if (execute) {
     let outcome: Outcome;
-    execution.running = name;
+    execution.running = { name, random: generator(seedOf(`${Array.from(execution.facts.seed)} ${index}`)) };
     try {
       outcome = stored(execution, name, compute());
     } catch (error) {

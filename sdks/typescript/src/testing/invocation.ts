@@ -84,7 +84,10 @@ export class Invocation {
     while (within(this.scope, () => this.execution.look()));
     this.execution.settle();
     const { defect } = this.execution;
-    if (defect !== undefined && this.recorder.end === undefined) throw defect.error;
+    if (defect === undefined || this.recorder.end !== undefined) return;
+    // Nothing of a call that breaks is stored.
+    this.recorder.records.length = this.told.pop()?.place ?? 1;
+    throw defect.error;
   }
 
   /** Adds the outcome of a command to the events. */

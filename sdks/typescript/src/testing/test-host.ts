@@ -30,6 +30,8 @@ export interface TestHostOptions {
   seed?: number;
   /** The id of the workflow under test. Default: `test`. */
   id?: string;
+  /** The name of the module, as messages of a host show it. Default: `test`. */
+  name?: string;
   /** False: a run is not followed by replays of every prefix of the journal. Default: true. */
   replay?: boolean;
 }
@@ -97,7 +99,7 @@ export class TestHost {
   readonly #replays: boolean;
   #world: World | undefined;
 
-  constructor({ module, startAt = 1_750_000_000_000, seed = 0, id = 'test', replay = true }: TestHostOptions = {}) {
+  constructor({ module, startAt = 1_750_000_000_000, seed = 0, id = 'test', name = 'test', replay = true }: TestHostOptions = {}) {
     this.#replays = replay;
     this.#scenario = {
       module: module === undefined ? undefined : new Module(module),
@@ -107,6 +109,7 @@ export class TestHost {
       startAtMs: instantMs(startAt, '`startAt`'),
       seed,
       id,
+      name,
       settlements: [],
       signals: [],
       asked: [],

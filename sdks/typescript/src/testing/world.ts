@@ -24,6 +24,8 @@ export interface Scenario {
   startAtMs: number;
   seed: number;
   id: string;
+  /** The name of the module. */
+  name: string;
   settlements: PlannedSettlement[];
   signals: PlannedSignal[];
   asked: Asked<any>[];
@@ -123,7 +125,8 @@ export class World {
 
   /** Begins a function of an object, or lets it wait for its turn. */
   #enter(id: string, definition: Definition, input: Payload, parent: Invocation['parent'], object: ObjectAddress, begun: (invocation: Invocation) => void): void {
-    const begin = () => begun(this.#begin(id, definition, object.name, input, parent, object));
+    const name = `${object.path}/${object.name.split('/')[1]}`;
+    const begin = () => begun(this.#begin(id, definition, name, input, parent, object));
     if (definition.access === 'shared') return begin();
     const place = this.#scenario.objects.of(object.path);
     if (place.holder === undefined) {
@@ -319,7 +322,7 @@ export class World {
   }
 
   #objectId(path: string): string {
-    return path.includes('/') ? path : `test/${path}`;
+    return path.includes('/') ? path : `${this.#scenario.name}/${path}`;
   }
 
   #attemptWorld() {
@@ -389,14 +392,14 @@ export class World {
         called.isDead = true;
         this.#runnable.add(called);
       }
-      this.#answer(invocation, index, failure(Code.TimedOut, 'the deadline has passed'));
+      this.#answer(invocation, index, failure(Code.TimedOut, 'timed out'));
     });
   }
 
   #accept(id: string, definition: Definition, object: ObjectAddress): Outcome | undefined {
     if (definition.access !== 'once') return undefined;
     const place = this.#scenario.objects.of(object.path);
-    if (place.run !== undefined) return failure(Code.Conflict, `\`${object.path}\` has had its run, and runs once: read it by its id, \`${place.run}\`, or use another key`);
+    if (place.run !== undefined) return failure(Code.Conflict, `\`${this.#objectId(object.path)}\` has had its run, and runs once: read it by its id, \`${place.run}\`, or use another key`);
     place.run = id;
     return undefined;
   }
@@ -442,8 +445,8 @@ export class World {
       return NULL;
     }
     const promise = this.#promises.get(id);
-    if (promise === undefined) return failure(Code.NotFound, `there is no promise \`${id}\``);
-    if (!promise.invocation.open.has(promise.command)) return failure(Code.Conflict, `promise \`${id}\` is settled already`);
+    if (promise === undefined) return failure(Code.NotFound, `\`${id}\` does not exist`);
+    // The first settlement counts; a later one changes nothing.
     this.#answer(promise.invocation, promise.command, outcome);
     return NULL;
   }
@@ -469,7 +472,7 @@ export class World {
 
   #sendSignal(id: string, name: string, payload: Payload): Outcome {
     const receiver = id === this.#scenario.id ? this.root : this.invocations.get(id);
-    if (receiver === undefined) return failure(Code.NotFound, `there is no invocation \`${id}\``);
+    if (receiver === undefined) return failure(Code.NotFound, `\`${id}\` does not exist`);
     const { signals } = receiver.run.definition.options;
     if (signals !== true && (signals === undefined || !Object.hasOwn(signals, name))) return failure(Code.Refused, `\`${receiver.run.name}\` takes no signal \`${name}\``);
     if (!receiver.isOver) {
@@ -495,7 +498,7 @@ export class World {
     else {
       const attempts = this.#attempts.get(child);
       if (attempts !== undefined) attempts.isCancelled = true;
-      this.#answer(invocation, command, failure(Code.Cancelled, 'it was cancelled'));
+      this.#answer(invocation, command, failure(Code.Cancelled, 'cancelled'));
     }
     return NULL;
   }
