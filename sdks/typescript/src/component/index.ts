@@ -113,7 +113,7 @@ function returned(): void {
   one.settle();
   if (one.defect === undefined) return;
   const { error } = one.defect;
-  const { at, message } = defect(error, inSource);
+  const { at, message } = defect(error, inSource, one.definition.made);
   journalEngine.log('error', `panicked at ${at ?? 'an unknown place'}:\n${message}`);
   throw error;
 }
@@ -124,7 +124,7 @@ function perform(module: Module, name: string, input: Payload, facts: AttemptFac
   const attempt = new ActivityAttempt(definition, numbers(facts), attemptEngine);
   scope = attempt;
   const describe = (error: unknown): string => {
-    const { at, message } = defect(error, inSource);
+    const { at, message } = defect(error, inSource, definition.made);
     return at === undefined ? message : `${at}: ${message}`;
   };
   let outcome: Outcome | undefined;

@@ -19,6 +19,12 @@ const missing: Record<string, unknown> = {
   URL: PlainURL,
   URLSearchParams: PlainURLSearchParams,
   structuredClone: (value: unknown, options?: object) => clone(value, options),
+  Blob: absent('Blob', 'use `Uint8Array`'),
+  File: absent('File', 'use `Uint8Array`'),
+  FormData: absent('FormData', 'use `URLSearchParams`'),
+  Headers: absent('Headers', 'pass headers as a plain object'),
+  Request: absent('Request', 'pass address and options to `fetch`'),
+  Response: absent('Response', '`fetch` gives an object with the same members'),
   console: {},
   crypto: cryptography(),
   self: globalThis,
@@ -39,6 +45,16 @@ async function fromAsync(values: AsyncIterable<unknown>, map?: (value: unknown, 
   const list: unknown[] = [];
   for await (const value of values) list.push(map ? await map(value, list.length) : value);
   return list;
+}
+
+/** A class that programs compare with, and that nobody can make. */
+function absent(name: string, instead: string): unknown {
+  const made = class {
+    constructor() {
+      throw new Error(`there is no \`${name}\` here: ${instead}`);
+    }
+  };
+  return Object.defineProperty(made, 'name', { value: name });
 }
 
 /** Random numbers are those of the function; there is no other part of the interface. */

@@ -24,23 +24,24 @@ const HINTS: Record<string, string> = {
   XMLHttpRequest: 'there is no `XMLHttpRequest` here: use `fetch`',
   WebSocket: 'there are no sockets here: use `fetch`',
   setImmediate: 'there is no `setImmediate` here: use `queueMicrotask` or `setTimeout`',
-  Headers: 'there is no `Headers` here: pass headers as a plain object',
-  Request: 'there is no `Request` here: pass address and options to `fetch`',
-  Response: 'there is no `Response` here: `fetch` gives an object with the same members',
-  FormData: 'there is no `FormData` here: use `URLSearchParams`',
-  Blob: 'there is no `Blob` here: use `Uint8Array`',
   WebAssembly: 'there is no `WebAssembly` here',
   Worker: 'there are no threads here',
 };
 
-/** The report of something that was thrown. */
-export function defect(error: unknown, read: FrameReader): DefectReport {
+/** The report of something that was thrown. Without a place of its own it is reported at that of the function, `made`. */
+export function defect(error: unknown, read: FrameReader, made?: Error): DefectReport {
+  const framesIn = (one: Error) =>
+    framesOf(one).map(read).filter((frame, place, all): frame is string => frame !== undefined && frame !== all[place - 1]);
+  const placeIn = (frames: string[]): string | undefined => {
+    const own = frames.find((frame) => !frame.includes('node_modules/')) ?? frames[0];
+    return own === undefined ? undefined : PLACE.exec(own)?.[1];
+  };
+  const otherwise = made && placeIn(framesIn(made));
   if (!(error instanceof Error)) {
-    return { at: undefined, message: `${shown(error)} was thrown, which is no Error: \`throw new Error(…)\` knows where it was made` };
+    return { at: otherwise, message: `${shown(error)} was thrown, which is no Error: \`throw new Error(…)\` knows where it was made` };
   }
-  const frames = framesOf(error).map(read).filter((frame) => frame !== undefined);
-  const own = frames.find((frame) => !frame.includes('node_modules/')) ?? frames[0];
-  const at = own === undefined ? undefined : PLACE.exec(own)?.[1];
+  const frames = framesIn(error);
+  const at = placeIn(frames) ?? otherwise;
   const parts = [textOf(error), ...frames];
   if (error instanceof AggregateError) parts.push(...error.errors.map((one: unknown) => `  of several: ${one instanceof Error ? textOf(one) : shown(one)}`));
   if (error.cause !== undefined) parts.push(`  caused by: ${error.cause instanceof Error ? textOf(error.cause) : shown(error.cause)}`);

@@ -55,6 +55,8 @@ export class Definition<In = any, Out = any> implements Callable<In, Out> {
   readonly run: (input: never, ctx: never) => unknown;
   /** Of a function of an object: its access. */
   readonly access: Access | undefined;
+  /** Made where the function was defined. */
+  readonly made = new Error();
   /** The name in the module, as soon as it is part of one. */
   assigned: string | undefined;
   /** The object of which it is a function. */

@@ -83,7 +83,7 @@ function unlisted(value: object): string | undefined {
   }
   if (typeof (value as PromiseLike<unknown>).then === 'function') return 'a promise: `await` it first';
   if (value instanceof Error && typeof (value as { toJSON?: unknown }).toJSON !== 'function') {
-    return `an ${value.name}, which JSON writes as {}: pass \`error.message\``;
+    return `the error ${value.name}, which JSON writes as {}: pass \`error.message\``;
   }
   return undefined;
 }
