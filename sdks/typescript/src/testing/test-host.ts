@@ -47,7 +47,8 @@ type InputOf<F> = F extends Callable<infer In, any> ? In : unknown;
 type Input<In> = [In] extends [undefined] | [void] ? [input?: undefined] : undefined extends In ? [input?: In] : [input: In];
 type QueriesOf<F> = F extends Workflow<any, any, infer T> ? (T extends { queries: infer Q } ? Q : {}) : {};
 type UpdatesOf<F> = F extends Workflow<any, any, infer T> ? (T extends { updates: infer U } ? U : {}) : {};
-type HandlerIn<H> = H extends Query<any, infer I, any> ? I : H extends Update<any, infer I, any> ? I : unknown;
+type QueryIn<H> = H extends Query<any, infer I, any> ? I : unknown;
+type UpdateIn<H> = H extends Update<any, infer I, any> ? I : unknown;
 type QueryOut<H> = H extends Query<any, any, infer O> ? O : unknown;
 type UpdateOut<H> = H extends Update<any, any, infer O> ? O : unknown;
 
@@ -120,7 +121,7 @@ export class TestHost {
   // --- Before the run ---
 
   /** Puts a double in place of a function. It gets the input, and gives the result or throws a `Failure`. */
-  on<In, Out>(target: Callable<In, Out>, double: (input: In, info: DoubleInfo) => Out | Promise<Out>): this;
+  on<In, Out>(target: Callable<In, Out>, double: (input: NoInfer<In>, info: DoubleInfo) => NoInfer<Out> | Promise<NoInfer<Out>>): this;
   on(target: string, double: (input: any, info: DoubleInfo) => unknown): this;
   on(target: string | Callable<any, any>, double: (input: any, info: DoubleInfo) => unknown): this {
     this.#scenario.doubles.functions.set(this.#nameOf(target), double);
@@ -164,7 +165,7 @@ export class TestHost {
   update<F extends Workflow, N extends Extract<keyof UpdatesOf<F>, string>>(
     _workflow: F,
     name: N,
-    input?: HandlerIn<UpdatesOf<F>[N]>,
+    input?: UpdateIn<UpdatesOf<F>[N]>,
     { after = 0 }: { after?: Duration } = {},
   ): Asked<UpdateOut<UpdatesOf<F>[N]>> {
     const asked = new Asked<UpdateOut<UpdatesOf<F>[N]>>('update', name, encode(input, `the input of \`${name}\``), milliseconds(after, '`after`'));
@@ -176,7 +177,7 @@ export class TestHost {
   query<F extends Workflow, N extends Extract<keyof QueriesOf<F>, string>>(
     _workflow: F,
     name: N,
-    input?: HandlerIn<QueriesOf<F>[N]>,
+    input?: QueryIn<QueriesOf<F>[N]>,
     { after }: { after?: Duration } = {},
   ): Asked<QueryOut<QueriesOf<F>[N]>> {
     const payload = encode(input, `the input of \`${name}\``);
