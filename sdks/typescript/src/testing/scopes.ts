@@ -4,6 +4,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import * as nodeCrypto from 'node:crypto';
 import { createRequire, syncBuiltinESMExports } from 'node:module';
 import { setImmediate } from 'node:timers';
+import { runInThisContext } from 'node:vm';
 import { ActivityAttempt } from '../core/attempt.js';
 import { installGlobals, filled } from '../core/globals.js';
 import { type Scope, WorkflowScope } from '../core/scope.js';
@@ -13,6 +14,8 @@ import { uuid } from '../core/random.js';
 const scopes = new AsyncLocalStorage<Scope>();
 // Before anybody replaces it by a fake one.
 const immediate = setImmediate;
+// That of Node: jest gives its tests another one, which hears of nothing.
+const process = runInThisContext('process') as NodeJS.Process;
 let installed = 0;
 let restore: (() => void) | undefined;
 
