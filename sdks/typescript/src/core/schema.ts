@@ -73,7 +73,7 @@ export function jsonSchemaOf(schema: Schema, side: Side, what: string): JsonSche
     standard.vendor === 'valibot'
       ? 'wrap it in `toStandardJsonSchema(schema)` of the package `@valibot/to-json-schema`'
       : standard.vendor === 'zod'
-        ? 'update zod to 4.2 or newer'
+        ? 'update zod to 4.2 or newer; with zod/mini, write `withJsonSchema(schema, z.toJSONSchema(schema))`'
         : 'add it with `withJsonSchema(schema, { … })`';
   throw new TypeError(`${what} is a schema of ${standard.vendor} that gives no JSON schema: ${advice}`);
 }
