@@ -6,6 +6,7 @@ export * from './fan-out-all.ts';
 export * from './generation.ts';
 export * from './host-failures.ts';
 export * from './http-step.ts';
+export * from './interleaving.ts';
 export * from './limits-labels.ts';
 export * from './named-signal-timeout.ts';
 export * from './object-counter.ts';

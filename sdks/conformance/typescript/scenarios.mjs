@@ -51,6 +51,15 @@ export const scenarios = [
   { program: 'child-send', journals: ['child-send/1', 'child-send/3'] },
   { program: 'http-step', input: 'server' },
   { program: 'host-failures', input: 'server' },
+  {
+    program: 'interleaving',
+    steps: [
+      { at: 500, signal: 'go', value: 1 },
+      { at: 600, kill: true },
+      { at: 700, signal: 'go', value: 2 },
+    ],
+    journals: ['interleaving/24'],
+  },
   { program: 'limits-labels' },
   { program: 'unhandled-defect', isDefect: true },
 ];

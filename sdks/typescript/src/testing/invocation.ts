@@ -35,7 +35,10 @@ export class Invocation {
   readonly told: { atMs: number; event: EngineEvent; place: number }[] = [];
   readonly open = new Map<number, OpenCommand>();
   readonly ready: QueuedEvent[] = [];
-  readonly stateReads: number[] = [];
+  /** Reads of the object's state that are not done yet, and the results of those that are. */
+  readonly pendingReads: number[] = [];
+  readonly reads: EngineEvent[] = [];
+  /** Results of `run`. */
   readonly results: EngineEvent[] = [];
   cancelDue = false;
   cancelTold = false;

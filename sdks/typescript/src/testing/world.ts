@@ -152,20 +152,27 @@ export class World {
     if (invocation.recorder.records.length === 1) await this.#poll(invocation, () => invocation.start());
     for (;;) {
       if (invocation.isOver) return this.#ended(invocation);
-      const read = invocation.stateReads.shift();
-      if (read !== undefined) invocation.complete(read, this.#readState(invocation, read));
-      const result = read === undefined ? invocation.results.shift() : undefined;
+      for (const index of invocation.pendingReads.splice(0)) {
+        const outcome = this.#readState(invocation, index);
+        invocation.open.delete(index);
+        invocation.reads.push({ tag: 'completed', val: { command: index, outcome } });
+      }
+      const read = invocation.reads.shift();
+      if (read !== undefined) {
+        await this.#deliver(invocation, read);
+        continue;
+      }
+      const result = invocation.results.shift();
       if (result !== undefined) await this.#commit(invocation);
-      if (read === undefined && result === undefined && invocation.cancelDue && !invocation.cancelTold) {
+      else if (invocation.cancelDue && !invocation.cancelTold) {
         invocation.cancelTold = true;
         invocation.ready.unshift({ tag: 'cancelled' });
       }
-      const event = read === undefined ? (result ?? invocation.ready.shift()) : invocation.ready.pop();
+      const event = result ?? invocation.ready.shift();
       if (event !== undefined) {
         await this.#deliver(invocation, event);
         continue;
       }
-      if (read !== undefined) continue;
       await this.#commit(invocation);
       if (invocation.ready.length === 0 && invocation.results.length === 0) return;
     }
@@ -191,7 +198,7 @@ export class World {
       this.commands.push({ invocation: invocation.id, atMs: this.nowMs, command });
       if (this.#write(invocation, command)) continue;
       invocation.open.set(index, { command, committed: false });
-      if (command.kind === 'get-state' || command.kind === 'state-keys' || command.kind === 'peek-object-promise') invocation.stateReads.push(index);
+      if (command.kind === 'get-state' || command.kind === 'state-keys' || command.kind === 'peek-object-promise') invocation.pendingReads.push(index);
     }
   }
 
@@ -446,8 +453,8 @@ export class World {
     }
     const promise = this.#promises.get(id);
     if (promise === undefined) return failure(Code.NotFound, `\`${id}\` does not exist`);
-    // The first settlement counts; a later one changes nothing.
-    this.#answer(promise.invocation, promise.command, outcome);
+    // The first settlement counts, and a later one changes nothing. Who settles is told before who waits.
+    this.#answerAt(this.nowMs, promise.invocation, promise.command, outcome);
     return NULL;
   }
 
@@ -455,7 +462,7 @@ export class World {
     const waits: ObjectWait[] | undefined = this.#scenario.objects.of(path).settle(name, outcome);
     for (const { invocation, command } of waits ?? []) {
       const one = this.invocations.get(invocation);
-      if (one !== undefined) this.#answer(one, command, outcome);
+      if (one !== undefined) this.#answerAt(this.nowMs, one, command, outcome);
     }
     return waits !== undefined;
   }
@@ -475,10 +482,11 @@ export class World {
     if (receiver === undefined) return failure(Code.NotFound, `\`${id}\` does not exist`);
     const { signals } = receiver.run.definition.options;
     if (signals !== true && (signals === undefined || !Object.hasOwn(signals, name))) return failure(Code.Refused, `\`${receiver.run.name}\` takes no signal \`${name}\``);
-    if (!receiver.isOver) {
+    this.#at(this.nowMs, () => {
+      if (receiver.isOver) return;
       receiver.ready.push({ tag: 'signal', val: { name, payload } });
       this.#runnable.add(receiver);
-    }
+    });
     return NULL;
   }
 
