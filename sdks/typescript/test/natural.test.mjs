@@ -164,3 +164,17 @@ test('an activity that waits for nothing, or with a timer, fails with a reason',
   const lost = activity({ retry: { maxAttempts: 1 } }, async () => void Promise.reject(new Error('lost')));
   await assert.rejects(new TestHost().run(lost), { message: /nobody awaited a promise that failed: Error: lost/ });
 });
+
+test('hosts run at the same time without knowing of each other', async () => {
+  const hidden = activity({ name: 'hidden' }, async () => 1);
+  const order = workflow({ name: 'order' }, async (_, ctx) => {
+    await ctx.sleep('1h');
+    return [await ctx.call(hidden).catch((error) => error.message), Date.now()];
+  });
+  const [strict, open] = await Promise.allSettled([
+    new TestHost({ module: { order }, startAt: 1_000 }).run(order),
+    new TestHost({ startAt: 2_000 }).run(order),
+  ]);
+  assert.match(strict.reason.message, /`hidden` is called, which the entry file does not export/);
+  assert.deepEqual(open.value, [1, 3_602_000]);
+});

@@ -15,7 +15,7 @@ import { drained, within } from './scopes.js';
 /** What is attempted. */
 export type Subject =
   | { kind: 'activity'; definition: Definition }
-  | { kind: 'double'; name: string; double: Double; isFinal: boolean }
+  | { kind: 'double'; name: string; double: Double; definition: Definition | undefined; isFinal: boolean }
   | { kind: 'http'; request: HttpRecord };
 
 /** The number of attempts that counts as an endless loop. */
@@ -35,7 +35,6 @@ export interface AttemptWorld {
 /** One call of an activity, with its attempts. */
 export class Attempts {
   readonly #retry: RetryRecord;
-  readonly #attemptTimeout: string | undefined;
   #attempt = 0;
   #progress: Payload | undefined;
   /** True when the call was cancelled: the attempt is told by its heartbeat. */
@@ -49,9 +48,8 @@ export class Attempts {
     options: CallRecord,
     readonly deadlineMs: number | undefined,
   ) {
-    const own = subject.kind === 'activity' ? subject.definition.options.retry : undefined;
+    const own = subject.kind === 'http' ? undefined : subject.definition?.options.retry;
     this.#retry = options.retry ?? (own && retryRecord(own)) ?? DEFAULT_RETRY;
-    this.#attemptTimeout = options.labels.find(([name]) => name === 'segno:attempt-timeout-ms')?.[1];
   }
 
   /** Makes one attempt. Gives the outcome, or the delay before the next attempt. */
@@ -161,10 +159,6 @@ export class Attempts {
     };
   }
 
-  /** The limit of one attempt in milliseconds, for messages. */
-  get attemptTimeout(): string | undefined {
-    return this.#attemptTimeout;
-  }
 }
 
 /** A response, as the host gives it to a workflow. */

@@ -1,6 +1,7 @@
 // The objects of a test: their state, their promises, and whose turn it is.
 
-import type { Outcome, Payload } from '../core/engine.js';
+import type { Command, Outcome, Payload } from '../core/engine.js';
+import { success } from '../core/execution.js';
 import { read } from './journal.js';
 
 /** An object that a call names: `OBJECT@KEY/FUNCTION`, alone or after `wasm://MODULE/`. */
@@ -62,6 +63,32 @@ export class TestObject {
     if (standing !== undefined && 'outcome' in standing) return undefined;
     this.promises.set(name, { outcome });
     return standing?.waits ?? [];
+  }
+
+  /** Executes a write of the state. False for any other command. */
+  write(command: Command): boolean {
+    switch (command.kind) {
+      case 'set-state':
+        this.state.set(command.name, command.value);
+        return true;
+      case 'clear-state':
+        return this.state.delete(command.name) || true;
+      case 'clear-all-state':
+        this.state.clear();
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  /** Answers a read of the state. */
+  read(command: Command): Outcome {
+    if (command.kind === 'get-state') {
+      const value = this.state.get(command.name);
+      return value === undefined ? success(null, '') : { tag: 'success', val: value };
+    }
+    if (command.kind === 'state-keys') return success([...this.state.keys()].sort(), 'the names of a state');
+    return success(this.peek((command as { name: string }).name), 'a promise of an object');
   }
 
   /** How a promise stands, as the host says it. */

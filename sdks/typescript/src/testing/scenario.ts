@@ -1,10 +1,14 @@
 // What happens from outside in a test, as it is defined before the run.
 
+import type { Definition } from '../core/definition.js';
 import { type Duration, milliseconds } from '../core/duration.js';
 import type { FailureRecord, Outcome, Payload } from '../core/engine.js';
 import { failed, failureOf, success } from '../core/execution.js';
 import { Failure } from '../core/failure.js';
+import type { Module } from '../core/module.js';
 import { decode } from '../core/value.js';
+import type { Doubles } from './doubles.js';
+import type { TestObjects } from './objects.js';
 
 /** A promise in a test: by name or whole id, the n-th without a name, or one of an object. */
 export type PromiseKey = { name: string } | { unnamed: number } | { object: string; name: string };
@@ -93,3 +97,27 @@ export interface PlannedSignal {
 
 /** The failure of an update that was not answered. */
 export const unanswered: FailureRecord = { code: 499, message: 'the invocation ended before it answered' };
+
+/** The outcome of a command that has no result. */
+export const NULL: Outcome = { tag: 'success', val: { tag: 'json', val: 'null' } };
+
+/** The outcome of a command that is refused. */
+export const failure = (code: number, message: string): Outcome => failed(new Failure(code, message));
+
+/** What a test has defined, and what it reads after the run. */
+export interface Scenario {
+  module: Module | undefined;
+  /** Functions that were called by their value, by name. */
+  learned: Map<string, Definition>;
+  doubles: Doubles;
+  objects: TestObjects;
+  startAtMs: number;
+  seed: number;
+  id: string;
+  /** The name of the module. */
+  name: string;
+  settlements: PlannedSettlement[];
+  signals: PlannedSignal[];
+  asked: Asked<any>[];
+  cancelAfterMs: number | undefined;
+}

@@ -1,21 +1,22 @@
 // A host for tests: it runs workflows natively, in virtual time.
 
-import { Definition, type Callable, Remote, type Workflow, naming } from '../core/definition.js';
+import { type Callable, Definition, Remote, type Workflow } from '../core/definition.js';
 import { type Duration, type Instant, instantMs, milliseconds } from '../core/duration.js';
 import type { Level, Outcome } from '../core/engine.js';
 import { Module } from '../core/module.js';
-import { ObjectType } from '../core/object.js';
+import type { ObjectType } from '../core/object.js';
 import { validated } from '../core/schema.js';
 import { decode, encode } from '../core/value.js';
 import type { Query, Update } from '../core/workflow.js';
 import { Doubles, type DoubleInfo, type HttpDouble, type SeenRequest } from './doubles.js';
 import type { Invocation } from './invocation.js';
 import type { JournalRecord } from './journal.js';
+import { kindOf, learned, nameOf, withModule } from './naming.js';
 import { TestObjects, objectAddress } from './objects.js';
 import { checkReplays } from './replay.js';
-import { Asked, PromiseScript, answered } from './scenario.js';
+import { Asked, PromiseScript, type Scenario, answered } from './scenario.js';
 import { withGlobals } from './scopes.js';
-import { type LogLine, type Scenario, World } from './world.js';
+import { type LogLine, World } from './world.js';
 
 /** The options of a test host. */
 export interface TestHostOptions {
@@ -51,37 +52,6 @@ type QueryIn<H> = H extends Query<any, infer I, any> ? I : unknown;
 type UpdateIn<H> = H extends Update<any, infer I, any> ? I : unknown;
 type QueryOut<H> = H extends Query<any, any, infer O> ? O : unknown;
 type UpdateOut<H> = H extends Update<any, any, infer O> ? O : unknown;
-
-const learned = new Map<string, Definition>();
-let unnamed = 0;
-
-/** Functions that no module names get a name of their own. */
-naming.used = (definition) => {
-  if (definition.assigned === undefined) {
-    if (strict !== undefined) return;
-    unnamed += 1;
-    definition.assigned = definition.run.name === '' ? `${definition.kind}-${unnamed}` : definition.run.name;
-  }
-  if (strict?.functions.get(definition.assigned) === definition) return;
-  if (strict !== undefined && !strict.functions.has(definition.assigned)) {
-    throw new TypeError(`\`${definition.assigned}\` is called, which the entry file does not export: a host would answer 404. Export it there`);
-  }
-  learned.set(definition.assigned, definition);
-};
-naming.keyed = (kind) => {
-  if (!(kind instanceof ObjectType)) return;
-  if (kind.assigned === undefined) {
-    if (strict !== undefined) return;
-    unnamed += 1;
-    kind.assigned = `Object${unnamed}`;
-  }
-  for (const [name, definition] of Object.entries(kind.functions as Record<string, Definition>)) {
-    definition.assigned ??= `${kind.assigned}/${definition.options.name ?? name}`;
-    learned.set(definition.assigned, definition);
-  }
-};
-/** The module of the host that runs, if it has one. */
-let strict: Module | undefined;
 
 /**
  * Runs workflows natively, in virtual time: no component, no host, no waiting. Functions that the workflow calls run for
@@ -233,10 +203,8 @@ export class TestHost {
   }
 
   async #execute(definition: Definition, name: string, input: unknown, address: string | undefined): Promise<unknown> {
-    const before = strict;
-    strict = this.#scenario.module;
-    try {
-      return await withGlobals(async () => {
+    return withModule(this.#scenario.module, () =>
+      withGlobals(async () => {
         const payload = encode(input, `the input of \`${name}\``);
         // As a host, which looks at the schema before an execution begins.
         await validated(definition.options.input, decode(payload), `the input of \`${name}\``);
@@ -252,10 +220,8 @@ export class TestHost {
         this.#scenario.cancelAfterMs = undefined;
         if (this.#replays) await this.replayCheck();
         return answered(outcome);
-      });
-    } finally {
-      strict = before;
-    }
+      }),
+    );
   }
 
   async #outcome(world: World, definition: Definition, name: string, payload: ReturnType<typeof encode>, address: string | undefined): Promise<Outcome> {
@@ -364,11 +330,12 @@ export class TestHost {
    * itself. Gives the number of replays; throws a {@link ReplayDivergence} at the first difference.
    */
   async replayCheck(): Promise<number> {
-    return withGlobals(async () => {
+    const all = async (): Promise<number> => {
       let replays = 0;
       for (const invocation of this.#ran.invocations.values()) if (invocation.recorder.records.length > 1) replays += await checkReplays(invocation);
       return replays;
-    });
+    };
+    return withModule(this.#scenario.module, () => withGlobals(all));
   }
 
   get #ran(): World {
@@ -395,21 +362,10 @@ export class TestHost {
     if (typeof target === 'string') return target;
     if (target instanceof Remote) return target.address;
     if (!(target instanceof Definition)) throw new TypeError('this takes a function of the module, a `remote` one, or a name');
-    const before = strict;
-    strict = this.#scenario.module;
-    try {
-      naming.used?.(target);
-    } finally {
-      strict = before;
-    }
-    return target.assigned ?? target.title;
+    return withModule(this.#scenario.module, () => nameOf(target));
   }
 
   #pathOf(kind: ObjectType, key: string): string {
-    const before = strict;
-    strict = this.#scenario.module;
-    naming.keyed?.(kind);
-    strict = before;
-    return `${kind.title}@${key}`;
+    return `${withModule(this.#scenario.module, () => kindOf(kind))}@${key}`;
   }
 }
