@@ -56,6 +56,7 @@ pub(crate) static SECTIONS: [DocumentGroup; 6] = [
         name: "Write workflows",
         documents: &[
             document!("Functions in Rust", "docs/sdk.md"),
+            document!("TypeScript and JavaScript", "docs/typescript.md"),
             document!("JavaScript and Python", "docs/languages.md"),
             document!("The rules of a workflow", "docs/rules.md"),
             document!("Objects: state by key", "docs/objects.md"),

@@ -2,12 +2,12 @@
 //
 //   node build.mjs TOOLS ENTRY PROMISES BUNDLE
 //
-// TOOLS is the folder whose `node_modules` has esbuild, ENTRY the source that exports `functions`, PROMISES the file
-// `promise.js`, BUNDLE the file to write. Runs in the project's folder. What is wrong is said on standard error, by file
-// and line of the sources.
+// TOOLS is the folder whose `node_modules` has esbuild, ENTRY the source: it exports `functions`, or, in a project whose
+// package.json depends on `@segno/sdk`, the durable functions themselves. PROMISES is the file `promise.js`, BUNDLE the file to
+// write. Runs in the project's folder. What is wrong is said on standard error, by file and line of the sources.
 
-import { readFileSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { builtinModules, createRequire } from 'node:module';
 import path from 'node:path';
 
 const [tools, entry, promises, bundle] = process.argv.slice(2);
@@ -65,18 +65,78 @@ const contract = {
   },
 };
 
+/// The folder of `@segno/sdk`, if the project depends on it.
+function sdkOfProject() {
+  const manifest = path.resolve('package.json');
+  const { dependencies = {}, devDependencies = {} } = existsSync(manifest) ? JSON.parse(readFileSync(manifest, 'utf8')) : {};
+  if (!('@segno/sdk' in dependencies) && !('@segno/sdk' in devDependencies)) return undefined;
+  try {
+    return path.dirname(createRequire(manifest).resolve('@segno/sdk/package.json'));
+  } catch {
+    return fail('package.json depends on `@segno/sdk`, which is not installed: run `npm install`');
+  }
+}
+
+/// What takes the place of a module of Node.
+const instead = {
+  fs: 'an activity reads and writes files with `ctx.files`',
+  'fs/promises': 'an activity reads and writes files with `ctx.files`',
+  http: 'use `fetch`',
+  https: 'use `fetch`',
+  crypto: 'use the global `crypto` for random numbers, and a package in plain JavaScript for hashes',
+  process: 'an activity reads settings with `ctx.env(name)`',
+  path: 'join texts, or use a package such as pathe',
+  'timers/promises': 'use `ctx.sleep`',
+};
+
+/// Refuses modules of Node in words that help. A package of the same name is taken.
+const withoutNode = {
+  name: 'without-node',
+  setup(build) {
+    const names = builtinModules.map((name) => name.replace(/[/]/g, '[/]')).join('|');
+    build.onResolve({ filter: new RegExp(`^(node:.*|${names})$`) }, async ({ path: name, pluginData, ...where }) => {
+      if (pluginData === 'asked') return undefined;
+      const { importer, resolveDir, kind } = where;
+      const found = name.startsWith('node:') ? undefined : await build.resolve(name, { importer, resolveDir, kind, pluginData: 'asked' });
+      if (found && found.errors.length === 0) return found;
+      const module = name.replace(/^node:/, '');
+      const advice = instead[module] ? `: ${instead[module]}` : '';
+      return { errors: [{ text: `\`${name}\` is a module of Node, and there is no Node in a component${advice}` }] };
+    });
+  },
+};
+
+const sdk = sdkOfProject();
+const source = { sourcefile: 'segno-entry.js', resolveDir: path.resolve('.'), loader: 'js' };
+const whole = path.resolve(entry).replaceAll('\\', '/');
+const parts = sdk
+  ? {
+      stdin: {
+        ...source,
+        contents: [
+          "import '@segno/sdk/polyfills';",
+          `import * as exports from ${JSON.stringify(whole)};`,
+          "import { component } from '@segno/sdk/component';",
+          'export const { functions, messages, objects, runs, handlers, limits } = component(exports);',
+        ].join('\n'),
+      },
+      // QuickJS knows the rest of the language.
+      target: 'es2022',
+      supported: { 'async-await': false, 'async-generator': false, 'for-await': false, using: false, bigint: true },
+      inject: [path.join(sdk, 'dist/promise.js')],
+      plugins: [contract, withoutNode],
+    }
+  : { entryPoints: [entry], target: 'es2016', inject: [promises], plugins: [contract] };
+
 let built;
 try {
   built = await build({
-    entryPoints: [entry],
+    // QuickJS runs no promises of its own: `async` functions become generators, which wait on those of the injected file.
+    ...parts,
     outfile: bundle,
     bundle: true,
     format: 'iife',
     globalName: 'segnoModule',
-    // QuickJS runs no promises of its own: `async` functions become generators, which wait on those of `promise.js`.
-    target: 'es2016',
-    plugins: [contract],
-    inject: [promises],
     sourcemap: 'external',
     metafile: true,
     logLevel: 'silent',
@@ -87,10 +147,14 @@ try {
   fail(await shown(error.errors, 'error'));
 }
 process.stderr.write(await shown(built.warnings, 'warning'));
-const whole = table(JSON.parse(readFileSync(`${bundle}.map`, 'utf8')));
+const lined = table(JSON.parse(readFileSync(`${bundle}.map`, 'utf8')));
 // The shim's own lines explain nothing to an author.
-const own = whole.sources.map((source) => /(^|[/])(segno|promise)[.]js$/.test(source));
-const lines = whole.lines.map((entries) => entries.filter(([, source]) => !own[source]));
-const kept = JSON.stringify({ sources: whole.sources, lines: [...Array(FIRST_LINE).fill([]), ...lines] });
+const isOfSdk = (source) => sdk && (source.includes('node_modules/@segno/sdk/') || !path.relative(sdk, path.resolve(source)).startsWith('..'));
+const own = lined.sources.map((source) => isOfSdk(source) || /(^|[/])(segno|promise|segno-entry)[.]js$/.test(source));
+const lines = lined.lines.map((entries) => entries.filter(([, source]) => !own[source]));
+// A text takes a tenth of the memory that lists of numbers take.
+const shifted = [...Array(FIRST_LINE).fill([]), ...lines];
+const packed = shifted.map((entries) => entries.map((entry) => entry.join(',')).join(' ')).join('\n');
+const kept = JSON.stringify(sdk ? { sources: lined.sources, packed } : { sources: lined.sources, lines: shifted });
 const padding = '\n'.repeat(FIRST_LINE);
 writeFileSync(bundle, `${padding}${readFileSync(bundle, 'utf8')}\nglobalThis.segnoLines = ${kept};\n`);

@@ -48,8 +48,15 @@ pub(super) fn manifest(
         Some(_) => "`main` of package.json names it",
         None => "name the source that exports `functions` in package.json, as `main`",
     };
-    let entry = manifest.main.unwrap_or_else(|| "workflow.js".into());
+    let entry = manifest.main.unwrap_or_else(|| usual_entry(folder));
     Ok((manifest.name.map(unscoped), entry, hint))
+}
+
+/// The source of a project whose manifest names none.
+fn usual_entry(folder: &Path) -> PathBuf {
+    let usual = ["workflow.js", "src/index.ts", "src/index.js"].map(PathBuf::from);
+    let found = usual.iter().find(|entry| folder.join(entry).is_file());
+    found.unwrap_or(&usual[0]).clone()
 }
 
 /// Builds the module. Returns its stored form, and warnings about the source.

@@ -201,6 +201,8 @@ mod tests {
         };
         assert_eq!(js(r#"{"name": "@acme/order", "main": "a.js"}"#), "order from a.js");
         assert_eq!(js("{}"), "shop from workflow.js");
+        let typed = [("package.json", "{}"), ("src/index.ts", "")];
+        assert_eq!(project(&typed, Language::JavaScript).1, "shop from src/index.ts");
         assert!(js(r#"{"main": "b.js"}"#).ends_with("shop/b.js`: `main` of package.json names it"));
         assert!(js("{").contains("package.json` cannot be read: EOF"));
 

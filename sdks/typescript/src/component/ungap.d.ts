@@ -1,0 +1,3 @@
+declare module '@ungap/structured-clone' {
+  export default function clone(value: unknown, options?: object): unknown;
+}

@@ -1,0 +1,248 @@
+// Promises with a queue of their own, tick for tick as the language defines them. QuickJS returns from an exported
+// function without running what its promises have made ready, and gives a program no way to ask for it; these promises
+// are run by `drain`, at the end of each call. Importing this file puts them in the place of the engine's. The build
+// lowers `async` functions to generators, which then wait on them as well.
+
+type Job = () => void;
+type Settle = (value: unknown) => void;
+
+interface Capability {
+  promise: unknown;
+  resolve: Settle;
+  reject: Settle;
+}
+
+interface Reaction {
+  capability: Capability;
+  fulfilled: unknown;
+  rejected: unknown;
+}
+
+/** What is told of rejections. */
+export interface RejectionTracker {
+  /** A promise was rejected, and nobody handles it yet. */
+  unhandled(promise: unknown, reason: unknown): void;
+  /** It is handled after all. */
+  handled(promise: unknown): void;
+}
+
+let queue: Job[] = [];
+let tracker: RejectionTracker | undefined;
+
+/** Runs everything that is ready, and what that makes ready. */
+export function drain(): void {
+  while (queue.length > 0) {
+    const jobs = queue;
+    queue = [];
+    for (const job of jobs) job();
+  }
+}
+
+/** Names who is told of rejections. */
+export function trackRejections(one: RejectionTracker): void {
+  tracker = one;
+}
+
+class Settling {
+  #state: 'pending' | 'fulfilled' | 'rejected' = 'pending';
+  #value: unknown;
+  #handled = false;
+  #reactions: Reaction[] = [];
+
+  constructor(executor: (resolve: Settle, reject: Settle) => void) {
+    if (typeof executor !== 'function') throw new TypeError('a promise takes a function: `new Promise((resolve, reject) => …)`');
+    const { resolve, reject } = this.#resolvers();
+    try {
+      executor(resolve, reject);
+    } catch (error) {
+      reject(error);
+    }
+  }
+
+  #resolvers(): { resolve: Settle; reject: Settle } {
+    let decided = false;
+    const reject: Settle = (reason) => {
+      if (decided) return;
+      decided = true;
+      this.#settle('rejected', reason);
+    };
+    const resolve: Settle = (value) => {
+      if (decided) return;
+      decided = true;
+      this.#adopt(value);
+    };
+    return { resolve, reject };
+  }
+
+  #adopt(value: unknown): void {
+    if (value === this) return this.#settle('rejected', new TypeError('a promise cannot wait for itself'));
+    if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return this.#settle('fulfilled', value);
+    let then: unknown;
+    try {
+      then = (value as { then?: unknown }).then;
+    } catch (error) {
+      return this.#settle('rejected', error);
+    }
+    if (typeof then !== 'function') return this.#settle('fulfilled', value);
+    const begin = then as (this: unknown, resolve: Settle, reject: Settle) => void;
+    queue.push(() => {
+      const { resolve, reject } = this.#resolvers();
+      try {
+        begin.call(value, resolve, reject);
+      } catch (error) {
+        reject(error);
+      }
+    });
+  }
+
+  #settle(state: 'fulfilled' | 'rejected', value: unknown): void {
+    this.#state = state;
+    this.#value = value;
+    if (state === 'rejected' && !this.#handled) tracker?.unhandled(this, value);
+    for (const reaction of this.#reactions.splice(0)) this.#react(reaction);
+  }
+
+  #react({ capability, fulfilled, rejected }: Reaction): void {
+    const handler = this.#state === 'fulfilled' ? fulfilled : rejected;
+    const pass = this.#state === 'fulfilled' ? capability.resolve : capability.reject;
+    queue.push(() => {
+      if (typeof handler !== 'function') return pass(this.#value);
+      let result: unknown;
+      try {
+        result = handler(this.#value);
+      } catch (error) {
+        return capability.reject(error);
+      }
+      capability.resolve(result);
+    });
+  }
+
+  then(fulfilled?: unknown, rejected?: unknown): unknown {
+    const reaction = { capability: capability(this.constructor), fulfilled, rejected };
+    if (this.#state === 'pending') this.#reactions.push(reaction);
+    else this.#react(reaction);
+    if (this.#state === 'rejected' && !this.#handled) tracker?.handled(this);
+    this.#handled = true;
+    return reaction.capability.promise;
+  }
+
+  catch(rejected?: unknown): unknown {
+    return this.then(undefined, rejected);
+  }
+
+  finally(last?: unknown): unknown {
+    if (typeof last !== 'function') return this.then(last, last);
+    const after = (end: () => unknown) => (Settling.resolve.call(this.constructor, last()) as Settling).then(end);
+    return this.then(
+      (value: unknown) => after(() => value),
+      (reason: unknown) =>
+        after(() => {
+          throw reason;
+        }),
+    );
+  }
+
+  get [Symbol.toStringTag](): string {
+    return 'Promise';
+  }
+
+  static get [Symbol.species](): unknown {
+    return this;
+  }
+
+  static resolve(this: unknown, value?: unknown): unknown {
+    if (value instanceof Settling && value.constructor === this) return value;
+    const made = capability(this);
+    made.resolve(value);
+    return made.promise;
+  }
+
+  static reject(this: unknown, reason?: unknown): unknown {
+    const made = capability(this);
+    made.reject(reason);
+    return made.promise;
+  }
+
+  static withResolvers(this: unknown): Capability {
+    return capability(this);
+  }
+
+  static try(this: unknown, begin: (...values: unknown[]) => unknown, ...values: unknown[]): unknown {
+    const made = capability(this);
+    try {
+      made.resolve(begin(...values));
+    } catch (error) {
+      made.reject(error);
+    }
+    return made.promise;
+  }
+
+  static all(this: unknown, values: Iterable<unknown>): unknown {
+    return gather(this, values, (results, place, done, { reject }) => [(value) => ((results[place] = value), done()), reject], (results, { resolve }) => resolve(results));
+  }
+
+  static allSettled(this: unknown, values: Iterable<unknown>): unknown {
+    const entry = (results: unknown[], place: number, done: () => void): [Settle, Settle] => [
+      (value) => ((results[place] = { status: 'fulfilled', value }), done()),
+      (reason) => ((results[place] = { status: 'rejected', reason }), done()),
+    ];
+    return gather(this, values, entry, (results, { resolve }) => resolve(results));
+  }
+
+  static any(this: unknown, values: Iterable<unknown>): unknown {
+    return gather(
+      this,
+      values,
+      (errors, place, done, { resolve }) => [resolve, (reason) => ((errors[place] = reason), done())],
+      (errors, { reject }) => reject(new AggregateError(errors, 'every promise was rejected')),
+    );
+  }
+
+  static race(this: unknown, values: Iterable<unknown>): unknown {
+    const made = capability(this);
+    try {
+      for (const value of values) (Settling.resolve.call(this, value) as Settling).then(made.resolve, made.reject);
+    } catch (error) {
+      made.reject(error);
+    }
+    return made.promise;
+  }
+}
+
+function capability(made: unknown): Capability {
+  const parts = {} as Capability;
+  const Made = (typeof made === 'function' ? made : Settling) as typeof Settling;
+  parts.promise = new Made((resolve, reject) => Object.assign(parts, { resolve, reject }));
+  return parts;
+}
+
+function gather(
+  made: unknown,
+  values: Iterable<unknown>,
+  entry: (results: unknown[], place: number, done: () => void, whole: Capability) => [Settle, Settle],
+  end: (results: unknown[], whole: Capability) => void,
+): unknown {
+  const whole = capability(made);
+  const results: unknown[] = [];
+  let missing = 1;
+  const done = (): void => {
+    missing -= 1;
+    if (missing === 0) end(results, whole);
+  };
+  try {
+    let place = 0;
+    for (const value of values) {
+      missing += 1;
+      results[place] = undefined;
+      (Settling.resolve.call(made, value) as Settling).then(...entry(results, place, done, whole));
+      place += 1;
+    }
+  } catch (error) {
+    whole.reject(error);
+  }
+  done();
+  return whole.promise;
+}
+
+Object.defineProperty(Settling, 'name', { value: 'Promise' });
+globalThis.Promise = Settling as unknown as PromiseConstructor;

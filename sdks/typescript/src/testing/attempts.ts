@@ -1,0 +1,178 @@
+// The attempts of one activity, double or request in a test.
+
+import { setTimeout } from 'node:timers';
+import { ActivityAttempt } from '../core/attempt.js';
+import { defect } from '../core/defect.js';
+import type { Definition } from '../core/definition.js';
+import type { AttemptEngine, CallRecord, HttpAnswer, HttpRecord, Level, Outcome, Payload, RetryRecord } from '../core/engine.js';
+import { failed, success } from '../core/execution.js';
+import { Failure, isFinal } from '../core/failure.js';
+import { retryRecord } from '../core/retry.js';
+import { decode } from '../core/value.js';
+import type { Double, Doubles } from './doubles.js';
+import { drained, within } from './scopes.js';
+
+/** What is attempted. */
+export type Subject =
+  | { kind: 'activity'; definition: Definition }
+  | { kind: 'double'; name: string; double: Double; definition: Definition | undefined; isFinal: boolean }
+  | { kind: 'http'; request: HttpRecord };
+
+/** The number of attempts that counts as an endless loop. */
+const ATTEMPT_LIMIT = 1_000;
+/** The longest time for which an attempt may do something outside of the test kit. */
+const REAL_LIMIT_MS = 5_000;
+/** The policy of a host for functions and calls without one. */
+const DEFAULT_RETRY: RetryRecord = { initialMs: 500, factor: 2, maxMs: 60_000, jitter: 0.2, nonRetryable: [] };
+
+/** The world in which attempts are made. */
+export interface AttemptWorld {
+  readonly doubles: Doubles;
+  now(): number;
+  log(level: Level, message: string): void;
+}
+
+/** One call of an activity, with its attempts. */
+export class Attempts {
+  readonly #retry: RetryRecord;
+  #attempt = 0;
+  #progress: Payload | undefined;
+  /** True when the call was cancelled: the attempt is told by its heartbeat. */
+  isCancelled = false;
+
+  constructor(
+    readonly world: AttemptWorld,
+    readonly subject: Subject,
+    readonly input: Payload,
+    readonly key: string,
+    options: CallRecord,
+    readonly deadlineMs: number | undefined,
+  ) {
+    const own = subject.kind === 'http' ? undefined : subject.definition?.options.retry;
+    this.#retry = options.retry ?? (own && retryRecord(own)) ?? DEFAULT_RETRY;
+  }
+
+  /** Makes one attempt. Gives the outcome, or the delay before the next attempt. */
+  async next(): Promise<{ outcome: Outcome } | { delayMs: number }> {
+    this.#attempt += 1;
+    const outcome = await this.#outcome();
+    if (outcome.tag === 'success') return { outcome };
+    const { code, message } = outcome.val;
+    const { maxAttempts = Number.POSITIVE_INFINITY, nonRetryable, initialMs, factor, maxMs } = this.#retry;
+    const isDouble = this.subject.kind === 'double' && this.subject.isFinal;
+    if (isFinal(code) || nonRetryable.includes(code) || this.#attempt >= maxAttempts || isDouble) return { outcome };
+    if (this.#attempt >= ATTEMPT_LIMIT) {
+      throw new Error(`${this.#what} failed ${ATTEMPT_LIMIT} times, and its retry policy has no end; the last time: ${message}`);
+    }
+    return { delayMs: Math.min(Math.floor(initialMs * factor ** (this.#attempt - 1)), maxMs) };
+  }
+
+  get #what(): string {
+    const { subject } = this;
+    if (subject.kind === 'http') return `${subject.request.method} ${subject.request.url}`;
+    return `\`${subject.kind === 'double' ? subject.name : subject.definition.title}\``;
+  }
+
+  async #outcome(): Promise<Outcome> {
+    const { subject } = this;
+    switch (subject.kind) {
+      case 'activity':
+        return this.#perform(subject.definition);
+      case 'double':
+        return this.#double(subject.name, subject.double);
+      case 'http':
+        return this.#request(subject.request);
+    }
+  }
+
+  async #perform(definition: Definition): Promise<Outcome> {
+    const { world } = this;
+    const facts = {
+      invocation: this.key,
+      idempotencyKey: this.key,
+      fenceToken: this.#attempt,
+      attempt: this.#attempt,
+      lastProgress: this.#progress,
+      startedAtMs: world.now(),
+      deadlineMs: this.deadlineMs,
+    };
+    const attempt = new ActivityAttempt(definition, facts, this.#engine());
+    const describe = (error: unknown): string => defect(error, (frame) => frame).message.split('\n')[0]!;
+    const run = within(attempt, () => attempt.run(this.input, describe));
+    const outcome = await Promise.race([run, limit()]);
+    await drained();
+    const settled = attempt.settled(outcome, describe);
+    return settled.tag === 'failure' ? settled : this.#withoutSecrets(definition.title, settled);
+  }
+
+  async #double(name: string, double: Double): Promise<Outcome> {
+    try {
+      const value = await double(decode(this.input), { attempt: this.#attempt, idempotencyKey: this.key });
+      return this.#withoutSecrets(name, success(value, `the result of the double of \`${name}\``));
+    } catch (error) {
+      // What is wrong with the test is no failure of the function.
+      if (!(error instanceof Failure)) throw error;
+      return failed(error);
+    }
+  }
+
+  #withoutSecrets(name: string, outcome: Outcome): Outcome {
+    try {
+      if (outcome.tag === 'success' && outcome.val.tag === 'json') this.world.doubles.refuseSecrets(name, outcome.val.val);
+      return outcome;
+    } catch (error) {
+      return failed(error);
+    }
+  }
+
+  async #request(request: HttpRecord): Promise<Outcome> {
+    const hasKey = request.headers.some(([name]) => name.toLowerCase() === 'idempotency-key');
+    const secrets = (value: string) => value.replace(/\{secret:([^}]+)\}/g, (_, name: string) => this.world.doubles.setting('secrets', name));
+    const headers = [...request.headers, ...(hasKey ? [] : [['Idempotency-Key', this.key] as [string, string]])].map(([name, value]): [string, string] => [name, secrets(value)]);
+    const { status, headers: answered, body } = await this.world.doubles.answer({ ...request, headers });
+    if (status >= 500 || [408, 425, 429].includes(status)) {
+      return failed(new Failure(status, `${this.#what} answered ${status}`));
+    }
+    return success(answerValue({ status, headers: answered, body }), 'a response');
+  }
+
+  #engine(): AttemptEngine {
+    const { doubles } = this.world;
+    return {
+      heartbeat: (progress) => {
+        if (progress !== undefined) {
+          doubles.heartbeats.push(decode(progress));
+          this.#progress = progress;
+        }
+        return this.isCancelled;
+      },
+      http: (request) => doubles.answer(request),
+      log: (level, message) => this.world.log(level, message),
+      env: (name) => doubles.setting('env', name),
+      secret: (name) => doubles.setting('secrets', name),
+      now: () => this.world.now(),
+      readFile: (path, offset, length) => doubles.file(path).subarray(offset, offset + length),
+      writeFile: (path, content) => void doubles.files.set(path, content),
+      appendFile: (path, content) => void doubles.files.set(path, Uint8Array.from([...(doubles.files.get(path) ?? []), ...content])),
+      listDirectory: (path) => doubles.list(path),
+      removeFile: (path) => void doubles.files.delete(path),
+    };
+  }
+
+}
+
+/** A response, as the host gives it to a workflow. */
+function answerValue({ status, headers, body }: HttpAnswer): object {
+  const named = Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), value]));
+  try {
+    return { status, headers: named, body: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body) };
+  } catch {
+    return { status, headers: named, body_base64: Buffer.from(body).toString('base64') };
+  }
+}
+
+function limit(): Promise<undefined> {
+  return new Promise((resolve) => {
+    setTimeout(() => resolve(undefined), REAL_LIMIT_MS).unref();
+  });
+}

@@ -1,0 +1,371 @@
+// A host for tests: it runs workflows natively, in virtual time.
+
+import { type Callable, Definition, Remote, type Workflow } from '../core/definition.js';
+import { type Duration, type Instant, instantMs, milliseconds } from '../core/duration.js';
+import type { Level, Outcome } from '../core/engine.js';
+import { Module } from '../core/module.js';
+import type { ObjectType } from '../core/object.js';
+import { validated } from '../core/schema.js';
+import { decode, encode } from '../core/value.js';
+import type { Query, Update } from '../core/workflow.js';
+import { Doubles, type DoubleInfo, type HttpDouble, type SeenRequest } from './doubles.js';
+import type { Invocation } from './invocation.js';
+import type { JournalRecord } from './journal.js';
+import { kindOf, learned, nameOf, withModule } from './naming.js';
+import { TestObjects, objectAddress } from './objects.js';
+import { checkReplays } from './replay.js';
+import { Asked, PromiseScript, type Scenario, answered } from './scenario.js';
+import { withGlobals } from './scopes.js';
+import { type LogLine, World } from './world.js';
+
+/** The options of a test host. */
+export interface TestHostOptions {
+  /**
+   * The exports of the entry file: `import * as shop from '../src/index.js'`. Then a call of a function that it does not
+   * export fails, as on a host.
+   */
+  module?: Readonly<Record<string, unknown>>;
+  /** When the workflow begins. Default: a day in June 2025. */
+  startAt?: Instant;
+  /** The seed of random numbers. Default: 0. */
+  seed?: number;
+  /** The id of the workflow under test. Default: `test`. */
+  id?: string;
+  /** The name of the module, as messages of a host show it. Default: `test`. */
+  name?: string;
+  /** False: a run is not followed by replays of every prefix of the journal. Default: true. */
+  replay?: boolean;
+}
+
+/** A call that a test has seen. */
+export interface SeenSend<In> {
+  input: In;
+  /** The instant before which it does not begin. */
+  startAt: Date | undefined;
+}
+
+type InputOf<F> = F extends Callable<infer In, any> ? In : unknown;
+type Input<In> = [In] extends [undefined] | [void] ? [input?: undefined] : undefined extends In ? [input?: In] : [input: In];
+type QueriesOf<F> = F extends Workflow<any, any, infer T> ? (T extends { queries: infer Q } ? Q : {}) : {};
+type UpdatesOf<F> = F extends Workflow<any, any, infer T> ? (T extends { updates: infer U } ? U : {}) : {};
+type QueryIn<H> = H extends Query<any, infer I, any> ? I : unknown;
+type UpdateIn<H> = H extends Update<any, infer I, any> ? I : unknown;
+type QueryOut<H> = H extends Query<any, any, infer O> ? O : unknown;
+type UpdateOut<H> = H extends Update<any, any, infer O> ? O : unknown;
+
+/**
+ * Runs workflows natively, in virtual time: no component, no host, no waiting. Functions that the workflow calls run for
+ * real, unless the test has a double of them. After each run every prefix of the journal is replayed, as after a crash
+ * at every await; a difference is a {@link ReplayDivergence}.
+ *
+ * ```ts
+ * const t = new TestHost({ module: shop });
+ * t.on(shop.charge, (order) => `receipt of ${order.id}`);
+ * t.signal('approved', { by: 'ada' }, { after: '1h' });
+ * assert.equal(await t.run(shop.order, { id: 'o-1', cents: 1200 }), 'receipt of o-1');
+ * ```
+ */
+export class TestHost {
+  readonly #scenario: Scenario;
+  readonly #replays: boolean;
+  #world: World | undefined;
+
+  constructor({ module, startAt = 1_750_000_000_000, seed = 0, id = 'test', name = 'test', replay = true }: TestHostOptions = {}) {
+    this.#replays = replay;
+    this.#scenario = {
+      module: module === undefined ? undefined : new Module(module),
+      learned,
+      doubles: new Doubles(),
+      objects: new TestObjects(),
+      startAtMs: instantMs(startAt, '`startAt`'),
+      seed,
+      id,
+      name,
+      settlements: [],
+      signals: [],
+      asked: [],
+      cancelAfterMs: undefined,
+    };
+  }
+
+  // --- Before the run ---
+
+  /** Puts a double in place of a function. It gets the input, and gives the result or throws a `Failure`. */
+  on<In, Out>(target: Callable<In, Out>, double: (input: NoInfer<In>, info: DoubleInfo) => NoInfer<Out> | Promise<NoInfer<Out>>): this;
+  on(target: string, double: (input: any, info: DoubleInfo) => unknown): this;
+  on(target: string | Callable<any, any>, double: (input: any, info: DoubleInfo) => unknown): this {
+    this.#scenario.doubles.functions.set(this.#nameOf(target), double);
+    return this;
+  }
+
+  /** Answers requests with this method (`*`: any) to addresses that begin with `url`; the longest address applies. */
+  onHttp(method: string, url: string, answer: HttpDouble): this {
+    this.#scenario.doubles.server(method, url, answer);
+    return this;
+  }
+
+  /** Sends the workflow a signal, `after` this time from its start. */
+  signal(name: string, value?: unknown, { after = 0 }: { after?: Duration } = {}): this {
+    this.#scenario.signals.push({ name, payload: encode(value, `the value of signal \`${name}\``), afterMs: milliseconds(after, '`after`') });
+    return this;
+  }
+
+  /** Defines how the promise with this name, or this whole id, is settled. */
+  promise<T = unknown>(name: string): PromiseScript<T> {
+    return new PromiseScript<T>({ name }, (plan) => this.#scenario.settlements.push(plan));
+  }
+
+  /** Defines how the n-th promise without a name is settled, from 0. */
+  unnamedPromise<T = unknown>(n: number): PromiseScript<T> {
+    return new PromiseScript<T>({ unnamed: n }, (plan) => this.#scenario.settlements.push(plan));
+  }
+
+  /** Defines how a promise of an object is settled from outside. */
+  objectPromise<T = unknown>(kind: ObjectType, key: string, name: string): PromiseScript<T> {
+    return new PromiseScript<T>({ object: this.#pathOf(kind, key), name }, (plan) => this.#scenario.settlements.push(plan));
+  }
+
+  /** Cancels the workflow, this time after its start. */
+  cancelAfter(delay: Duration): this {
+    this.#scenario.cancelAfterMs = milliseconds(delay, 'the delay of the cancellation');
+    return this;
+  }
+
+  /** Sends an update while the workflow runs; read its `answer()` after the run. */
+  update<F extends Workflow, N extends Extract<keyof UpdatesOf<F>, string>>(
+    _workflow: F,
+    name: N,
+    input?: UpdateIn<UpdatesOf<F>[N]>,
+    { after = 0 }: { after?: Duration } = {},
+  ): Asked<UpdateOut<UpdatesOf<F>[N]>> {
+    const asked = new Asked<UpdateOut<UpdatesOf<F>[N]>>('update', name, encode(input, `the input of \`${name}\``), milliseconds(after, '`after`'));
+    this.#scenario.asked.push(asked);
+    return asked;
+  }
+
+  /** Sends a query while the workflow runs, or, after the run and without `after`, to its final state. */
+  query<F extends Workflow, N extends Extract<keyof QueriesOf<F>, string>>(
+    _workflow: F,
+    name: N,
+    input?: QueryIn<QueriesOf<F>[N]>,
+    { after }: { after?: Duration } = {},
+  ): Asked<QueryOut<QueriesOf<F>[N]>> {
+    const payload = encode(input, `the input of \`${name}\``);
+    const asked = new Asked<QueryOut<QueriesOf<F>[N]>>('query', name, payload, milliseconds(after ?? 0, '`after`'));
+    if (this.#world !== undefined && after === undefined) this.#world.ask(asked);
+    else this.#scenario.asked.push(asked);
+    return asked;
+  }
+
+  /** Sets a setting that activities read with `ctx.env`. */
+  env(name: string, value: string): this {
+    this.#scenario.doubles.env.set(name, value);
+    return this;
+  }
+
+  /** Sets a secret that activities read with `ctx.secret`. */
+  secret(name: string, value: string): this {
+    this.#scenario.doubles.secrets.set(name, value);
+    return this;
+  }
+
+  /** Makes a file that activities read with `ctx.files`. */
+  file(path: string, content: string | Uint8Array): this {
+    this.#scenario.doubles.files.set(path, typeof content === 'string' ? new TextEncoder().encode(content) : content);
+    return this;
+  }
+
+  /** Sets a field of an object's state. A field of a map has the name `MAP/KEY`. */
+  setState(kind: ObjectType, key: string, name: string, value: unknown): this {
+    this.#scenario.objects.of(this.#pathOf(kind, key)).state.set(name, encode(value, `the state \`${name}\``));
+    return this;
+  }
+
+  // --- The run ---
+
+  /** Runs a workflow, or an activity as a call of it. Gives its result, or throws its `Failure`. */
+  async run<In, Out>(target: Callable<In, Out>, ...given: Input<In>): Promise<Out> {
+    const definition = this.#definitionOf(target);
+    const name = this.#nameOf(target);
+    return this.#execute(definition, name, given[0], undefined) as Promise<Out>;
+  }
+
+  /** Runs one function of an object. */
+  async runObject<F extends Record<string, Workflow>, N extends Extract<keyof F, string>>(
+    kind: ObjectType<F>,
+    key: string,
+    name: N,
+    ...given: Input<InputOf<F[N]>>
+  ): Promise<F[N] extends Callable<any, infer Out> ? Out : unknown> {
+    const definition = this.#definitionOf(kind.functions[name]!);
+    const address = `${this.#pathOf(kind, key)}/${definition.options.name ?? name}`;
+    return this.#execute(definition, definition.title, given[0], address) as Promise<any>;
+  }
+
+  async #execute(definition: Definition, name: string, input: unknown, address: string | undefined): Promise<unknown> {
+    return withModule(this.#scenario.module, () =>
+      withGlobals(async () => {
+        const payload = encode(input, `the input of \`${name}\``);
+        // As a host, which looks at the schema before an execution begins.
+        await validated(definition.options.input, decode(payload), `the input of \`${name}\``);
+        await this.#checkSignals(definition, name);
+        const world = new World(this.#scenario);
+        this.#world = world;
+        const { signals, asked, settlements } = this.#scenario;
+        const outcome = await this.#outcome(world, definition, name, payload, address);
+        world.close();
+        signals.length = 0;
+        asked.length = 0;
+        this.#scenario.settlements = settlements.filter(({ key }) => !('object' in key));
+        this.#scenario.cancelAfterMs = undefined;
+        if (this.#replays) await this.replayCheck();
+        return answered(outcome);
+      }),
+    );
+  }
+
+  async #outcome(world: World, definition: Definition, name: string, payload: ReturnType<typeof encode>, address: string | undefined): Promise<Outcome> {
+    if (definition.kind === 'workflow') return world.run(definition, name, payload, address === undefined ? undefined : objectAddress(address));
+    const caller = new Definition('workflow', { name: `a call of ${name}` }, async (_: void, ctx: { call: Function }) => ctx.call(name, decode(payload)));
+    return world.run(caller, caller.title, encode(undefined, 'no input'), undefined);
+  }
+
+  async #checkSignals(definition: Definition, name: string): Promise<void> {
+    const { signals: declared, updates } = definition.options;
+    for (const { name: signal, payload } of this.#scenario.signals) {
+      if (declared === true) continue;
+      if (declared === undefined || !Object.hasOwn(declared, signal)) {
+        const known = Object.keys(declared ?? {}).map((one) => `\`${one}\``).join(', ') || (updates === undefined ? 'no signals' : 'updates only');
+        throw new TypeError(`the test sends \`${name}\` the signal \`${signal}\`, and it takes ${known}: declare it in its options (\`signals\`)`);
+      }
+      await validated(declared[signal], decode(payload), `the value of signal \`${signal}\``);
+    }
+  }
+
+  // --- After the run ---
+
+  /** The inputs of the calls of a function, in the order of the calls. */
+  calls<In>(target: Callable<In, any>): In[];
+  calls(target: string): any[];
+  calls(target: string | Callable<any, any>): unknown[] {
+    const name = this.#nameOf(target);
+    return this.#issued.flatMap(({ command }) => {
+      const called = command.kind === 'call' ? command.function : command.kind === 'undo' ? command.step.compensate : undefined;
+      const isIt = called !== undefined && (called === name || objectAddress(called)?.name === name);
+      return isIt ? [decode((command as { input: ReturnType<typeof encode> }).input)] : [];
+    });
+  }
+
+  /** The sends of a function. */
+  sent<In>(target: Callable<In, any>): SeenSend<In>[];
+  sent(target: string): SeenSend<any>[];
+  sent(target: string | Callable<any, any>): SeenSend<unknown>[] {
+    const name = this.#nameOf(target);
+    return this.#issued.flatMap(({ command }) => {
+      if (command.kind !== 'send' || (command.function !== name && objectAddress(command.function)?.name !== name)) return [];
+      const { startAtMs } = command.options;
+      return [{ input: decode(command.input), startAt: startAtMs === undefined ? undefined : new Date(startAtMs) }];
+    });
+  }
+
+  /** The events that were published. */
+  get published(): { topic: string; value: unknown }[] {
+    return this.#issued.flatMap(({ command }) => (command.kind === 'publish' ? [{ topic: command.topic, value: decode(command.payload) }] : []));
+  }
+
+  /** The requests that were sent, each attempt once. */
+  get requests(): readonly SeenRequest[] {
+    return this.#scenario.doubles.requests;
+  }
+
+  /** What activities passed to `ctx.heartbeat`. */
+  get heartbeats(): readonly unknown[] {
+    return this.#scenario.doubles.heartbeats;
+  }
+
+  /** The log lines. */
+  get logs(): readonly LogLine[] {
+    return this.#ran.logs;
+  }
+
+  /** True if a line of the log contains this text. */
+  logged(text: string, level?: Level): boolean {
+    return this.logs.some((line) => line.message.includes(text) && (level === undefined || line.level === level));
+  }
+
+  /** The virtual time that passed, in milliseconds. */
+  get elapsed(): number {
+    return this.#ran.nowMs - this.#scenario.startAtMs;
+  }
+
+  /** The ids of all workflows that ran. */
+  get invocations(): string[] {
+    return [...this.#ran.invocations.keys()];
+  }
+
+  /** The journal of a workflow, in the records of a host. Default: the workflow under test, in its newest generation. */
+  journal(id?: string): JournalRecord[] {
+    return structuredClone(this.#invocation(id).recorder.records);
+  }
+
+  /** The content of a file. */
+  fileContent(path: string): string | undefined {
+    const content = this.#scenario.doubles.files.get(path);
+    return content && new TextDecoder().decode(content);
+  }
+
+  /** A field of an object's state. */
+  state(kind: ObjectType, key: string, name: string): unknown {
+    const value = this.#scenario.objects.of(this.#pathOf(kind, key)).state.get(name);
+    return value && decode(value);
+  }
+
+  /** How a promise of an object stands: `null` while it is pending, else `{ resolved }` or `{ rejected }`. */
+  objectPromiseState(kind: ObjectType, key: string, name: string): unknown {
+    return this.#scenario.objects.of(this.#pathOf(kind, key)).peek(name);
+  }
+
+  /**
+   * Replays every prefix of the journal of every workflow of the last run, and compares each command. A run does so by
+   * itself. Gives the number of replays; throws a {@link ReplayDivergence} at the first difference.
+   */
+  async replayCheck(): Promise<number> {
+    const all = async (): Promise<number> => {
+      let replays = 0;
+      for (const invocation of this.#ran.invocations.values()) if (invocation.recorder.records.length > 1) replays += await checkReplays(invocation);
+      return replays;
+    };
+    return withModule(this.#scenario.module, () => withGlobals(all));
+  }
+
+  get #ran(): World {
+    if (this.#world === undefined) throw new Error('nothing has run yet: `await t.run(workflow, input)`');
+    return this.#world;
+  }
+
+  get #issued() {
+    return this.#ran.commands;
+  }
+
+  #invocation(id: string | undefined): Invocation {
+    const found = id === undefined ? this.#ran.root : this.#ran.invocations.get(id.replace(/[/]g[/]1$/, ''));
+    if (found === undefined) throw new Error(`no workflow \`${id}\` ran; there are ${this.invocations.join(', ')}`);
+    return found;
+  }
+
+  #definitionOf(target: unknown): Definition {
+    if (target instanceof Definition) return target;
+    throw new TypeError('a test runs a workflow or an activity of this module: `t.run(order, input)`');
+  }
+
+  #nameOf(target: unknown): string {
+    if (typeof target === 'string') return target;
+    if (target instanceof Remote) return target.address;
+    if (!(target instanceof Definition)) throw new TypeError('this takes a function of the module, a `remote` one, or a name');
+    return withModule(this.#scenario.module, () => nameOf(target));
+  }
+
+  #pathOf(kind: ObjectType, key: string): string {
+    return `${withModule(this.#scenario.module, () => kindOf(kind))}@${key}`;
+  }
+}

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { Host, build } from './support/host.mjs';
+
+const sdk = path.resolve(import.meta.dirname, '..');
+const hasHost = spawnSync(process.env.SEGNO ?? 'segno', ['--version']).status === 0;
+const skip = hasHost ? false : 'there is no host program: set SEGNO to its path';
+const folder = mkdtempSync(path.join(tmpdir(), 'segno-sdk-'));
+const host = new Host(Number(process.env.SEGNO_PORT ?? 7804));
+
+/** A project in a folder of its own that depends on the packed package. */
+function project(name) {
+  const home = path.join(folder, name);
+  cpSync(path.join(sdk, 'test/projects', name), home, { recursive: true });
+  mkdirSync(path.join(home, 'node_modules'));
+  const packed = spawnSync('npm', ['pack', '--ignore-scripts', '--pack-destination', home, '--json'], { cwd: sdk, encoding: 'utf8' });
+  const [{ filename }] = Object.values(JSON.parse(packed.stdout));
+  const unpacked = spawnSync('tar', ['-xzf', filename, '-C', path.join(home, 'node_modules')], { cwd: home, encoding: 'utf8' });
+  assert.equal(unpacked.status, 0, unpacked.stderr);
+  mkdirSync(path.join(home, 'node_modules/@segno'));
+  spawnSync('mv', [path.join(home, 'node_modules/package'), path.join(home, 'node_modules/@segno/sdk')]);
+  for (const other of ['zod', 'valibot', 'arktype', '@ark', 'arkregex', '@valibot', 'date-fns', 'uuid', 'lodash-es', 'nanoid', '@standard-schema', '@ungap', 'whatwg-url-minimum']) {
+    const there = path.join(sdk, 'node_modules', other);
+    symlinkSync(there, path.join(home, 'node_modules', other));
+  }
+  return home;
+}
+
+before(async () => {
+  if (!hasHost) return;
+  const component = build(project('natural'));
+  await host.start();
+  host.deploy(component, 'natural');
+});
+after(async () => {
+  if (hasHost) await host.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function ended(name, input = null) {
+  await host.invoke(`natural/${name}`, name, input);
+  return host.until(name, ['resolved', 'rejected', 'halted'], 60);
+}
+
+test('libraries work in a component', { skip }, async () => {
+  const { state, output } = await ended('libraries', { a: 1 });
+  assert.equal(state, 'resolved');
+  assert.deepEqual(output, { b: '["day",36,36,21,2,1]' });
+  assert.match(host.cli('replay', 'libraries').stdout, /identical/);
+  await assert.rejects(host.invoke('natural/libraries', 'wrong', { a: 'x' }), /does not fit the schema/);
+});
+
+test('the globals of the language work in a component, and replay across a crash', { skip }, async () => {
+  await host.invoke('natural/globals', 'globals', null);
+  await host.until('globals', ['suspended']);
+  await host.kill();
+  await host.start();
+  const { state, output, note } = await host.until('globals', ['resolved', 'rejected', 'halted']);
+  assert.equal(state, 'resolved', note?.message);
+  for (const [name, value] of Object.entries(output)) assert.deepEqual(value, EXPECTED[name], name);
+  assert.deepEqual(Object.keys(output).sort(), Object.keys(EXPECTED).sort());
+  assert.match(host.cli('replay', 'globals').stdout, /identical/);
+});
+
+const EXPECTED = {
+  abort: 499,
+  absent: 'Error: there is no `Blob` here: use `Uint8Array`',
+  any: [true, [1, 2]],
+  base64: 'hello',
+  bytes: true,
+  clear: false,
+  clone: 3,
+  date: true,
+  echo: { x: { a: 1 }, env: 403 },
+  events: 1,
+  fromAsync: [1, 2],
+  generators: [1, 2],
+  interval: 3,
+  locale: 'TypeError: `toLocaleDateString` would ignore the locale "de-DE", because there is no `Intl` here: format it by hand, or with a package such as date-fns',
+  microtask: 'micro',
+  performance: true,
+  settled: [{ status: 'rejected', reason: { code: 400, message: 'x' } }, { status: 'fulfilled', value: 1 }],
+  statics: 1,
+  timeoutSignal: 'TimeoutError',
+  url: ['https://a.b/c?d=1&x=y+z#e', '2'],
+  utf8: 'äö\u{1f600}',
+  uuid: true,
+};
+
+const DEFECTS = [
+  ['helper', 'src/helper.ts:4: RangeError: from a helper'],
+  ['text', /src\/index\.ts:\d+: text was thrown, which is no Error/],
+  ['settings', /src\/index\.ts:\d+: ReferenceError: process is not defined: there is no `process` here: an activity reads settings with `ctx\.env/],
+  ['numbers', /src\/index\.ts:\d+: ReferenceError: Intl is not defined: there is no `Intl` here/],
+  ['lost', /src\/index\.ts:\d+: Error: lost/],
+  ['circular', /src\/index\.ts:\d+: TypeError: the result of `circular`, at `b\.c`, is a part of itself/],
+  ['typo', /src\/index\.ts:\d+: TypeError: `cal` is not a command .*; do you mean `call`\?/],
+  ['never', /neither ended nor waits for anything/],
+];
+for (const [name, message] of DEFECTS) {
+  test(`a defect names the author's file and line: ${name}`, { skip }, async () => {
+    const { state, note } = await ended(name);
+    assert.equal(state, 'halted');
+    assert.ok(typeof message === 'string' ? note.message.includes(message) : message.test(note.message), note.message);
+    assert.ok(!note.message.includes('node_modules/@segno'), note.message);
+  });
+}
+
+test('failures of activities name what an activity cannot do', { skip }, async () => {
+  const rows = { waits: /`waits` waits for a promise that nothing settles/, timer: /src\/index\.ts:\d+: Error: an activity cannot wait with a timer/, digest: /there is no `crypto\.subtle` here/ };
+  for (const [name, message] of Object.entries(rows)) {
+    const { failure } = await ended(name);
+    assert.match(failure.message, message);
+  }
+});
+
+test('a build names the module of Node, and the schema, that a component cannot have', { skip }, () => {
+  const broken = (source) => {
+    const home = path.join(folder, 'natural');
+    writeFileSync(path.join(home, 'src/broken.ts'), source);
+    writeFileSync(path.join(home, 'package.json'), JSON.stringify({ main: 'src/broken.ts', dependencies: { '@segno/sdk': '*' } }));
+    return () => build(home);
+  };
+  assert.throws(broken("import { readFileSync } from 'node:fs';\nexport const a = readFileSync;"), /`node:fs` is a module of Node.*`ctx\.files`[^]*src\/broken\.ts:1/);
+  assert.throws(broken('export const a = 1;'), /the entry file exports no function/);
+  const dated = "import { z } from 'zod';\nimport { workflow } from '@segno/sdk';\nexport const w = workflow({ input: z.date() }, async () => {});";
+  assert.throws(broken(dated), /the input of `w` cannot be written as a JSON schema/);
+});
