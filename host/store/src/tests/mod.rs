@@ -14,6 +14,7 @@ mod pages;
 mod postgres;
 mod rest;
 mod runs;
+mod runtimes;
 mod script;
 mod triggers;
 mod work;
