@@ -19,20 +19,25 @@ const doc = (text, indent = '    ') => {
   return `${indent}"""${lines.map((line, at) => (at === 0 ? line : `${indent}${line}`.trimEnd())).join('\n')}${tail}"""\n`;
 };
 
-const fieldsOf = (schema) =>
+/** True if the API takes `null` for the field, as if it were absent. */
+const isNullable = (field) => [field.type].flat().includes('null') || Boolean(field.oneOf?.some((one) => one.type === 'null'));
+
+const fieldsOf = (schema, isBody) =>
   Object.entries(schema.properties ?? {})
     .map(([name, field]) => {
-      const type = schema.required?.includes(name) ? typeOf(field) : `NotRequired[${typeOf(field)}]`;
+      const full = `${typeOf(field)}${isBody && isNullable(field) ? ' | None' : ''}`;
+      const type = schema.required?.includes(name) ? full : `NotRequired[${full}]`;
       return `    ${name}: ${type}\n${doc(descriptionOf(field))}`;
     })
     .join('');
 
-function declarationOf({ name, schema }) {
+function declarationOf({ name, schema, used }) {
+  const isBody = used.has('body');
   if (schema.enum) {
     return `${name} = Literal[${schema.enum.map((one) => `"${one}"`).join(', ')}]\n${doc(schema.description ?? '', '')}`;
   }
   const bases = (schema.allOf ?? []).map(referenceOf).filter(Boolean);
-  const own = schema.allOf ? schema.allOf.filter((part) => !part.$ref).map(fieldsOf).join('') : fieldsOf(schema);
+  const own = schema.allOf ? schema.allOf.filter((part) => !part.$ref).map((part) => fieldsOf(part, isBody)).join('') : fieldsOf(schema, isBody);
   return `class ${name}(${bases.join(', ') || 'TypedDict'}):\n${doc(schema.description ?? '')}\n${own || '    pass\n'}`;
 }
 
@@ -52,18 +57,25 @@ function routeOf({ name, body, bytesIn, answer, parameters }) {
   return `${constantOf(name)}: Route[${types}] = Route("${method}", "${path}", ${names})\n`;
 }
 
-/** Enums before the classes that name them, and bases before the classes that extend them. */
-const ordered = (types) => {
-  const rank = ({ schema }) => (schema.enum ? 0 : schema.allOf ? 2 : 1);
-  return [...types].sort((a, b) => rank(a) - rank(b));
-};
+/** Each type after those that it names: Python reads the annotations of a class when it makes the class. */
+function ordered(types) {
+  const byName = new Map(types.map((type) => [type.name, type]));
+  const result = new Set();
+  const visit = (type) => {
+    if (result.has(type)) return;
+    for (const [, name] of JSON.stringify(type.schema).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      if (name !== type.name) visit(byName.get(name));
+    }
+    result.add(type);
+  };
+  types.forEach(visit);
+  return [...result];
+}
 
 /** Returns the source of `api.py`. */
 export function python({ routes, types, codes }) {
   return `# Written by \`sdks/api/generate.mjs\` from the OpenAPI document of a host. Do not edit.
 """The documents of the HTTP API as typed dictionaries, and the routes that the clients use."""
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, NotRequired, TypeAlias, TypedDict, TypeVar

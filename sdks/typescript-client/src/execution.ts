@@ -158,8 +158,8 @@ export class Execution<Output = unknown> {
     return this.#transport.send('POST /v1/invocations/{id}/halt', { ...this.#same(options) });
   }
 
-  /** Continues it after a halt, on another module if `module` (alias or digest) repeats its journal. */
-  async continue(options: CallOptions & { module?: string | undefined } = {}): Promise<Continued> {
+  /** Goes on with it after a halt, on another module if `module` (alias or digest) repeats its journal. */
+  async resume(options: CallOptions & { module?: string | undefined } = {}): Promise<Continued> {
     return this.#transport.send('POST /v1/invocations/{id}/continue', {
       path: { id: this.id },
       body: { module: options.module },

@@ -8,7 +8,7 @@ import {
   NotFoundError,
   WaitTimeoutError,
 } from '../src/index.js';
-import { sharedHost } from './host.js';
+import { sharedHost, until } from './host.js';
 
 suite('executions', () => {
   let client: Client;
@@ -94,7 +94,7 @@ suite('executions', () => {
     await halted.wait({ waitMs: 50 });
     assert.equal((await halted.halt()).changed, true);
     await assert.rejects(halted.result(), ExecutionHaltedError);
-    assert.equal((await halted.continue()).changed, true);
+    assert.equal((await halted.resume()).changed, true);
     await halted.promise('turn-0').resolve();
     assert.equal(await halted.result(), 1);
   });
@@ -104,7 +104,9 @@ suite('executions', () => {
     const again = await client.execution<number>('old').restart({ id: 'new' });
     assert.equal(again.id, 'new');
     assert.equal(await again.result(), 5);
-    assert.equal((await again.remove()).id, 'new');
+    // As soon as the messages about its end are delivered.
+    const removed = await until(() => again.remove().catch((error: { code: string }) => void assert.equal(error.code, 'not-removable')));
+    assert.equal(removed.id, 'new');
     await assert.rejects(again.status(), (error: NotFoundError) => error instanceof NotFoundError && error.code === 'unknown-invocation');
   });
 

@@ -62,8 +62,9 @@ suite('refusals of a real host', () => {
     await rejects(client.request('GET', '/v1/nothing'), NotFoundError, 'unknown-route');
     await rejects(client.request('PUT', '/v1/events', { body: {} }), InvalidRequestError, 'method-not-allowed');
     await client.call('parts/leaf', 1, { id: 'ended' });
-    await rejects(client.execution('ended').continue(), ConflictError, 'wrong-state');
-    await rejects(client.promise('ended').resolve(1), ConflictError, 'is-an-invocation');
+    await rejects(client.execution('ended').resume(), ConflictError, 'wrong-state');
+    await client.start('parts/turns', { steps: 0, turns: 1 }, { id: 'not ended' });
+    await rejects(client.promise('not ended').resolve(1), ConflictError, 'is-an-invocation');
     const foreign = new Client({ server: host.server.replace('127.0.0.1', '0.0.0.0') });
     await rejects(foreign.modules(), ForbiddenError, 'foreign-host');
   });
@@ -134,7 +135,7 @@ suite('attempts', () => {
     const safe = await answering(unknown);
     assert.equal((await safe.client.execution('x').kill()).changed, true);
     const unsafe = await answering(unknown);
-    await assert.rejects(unsafe.client.execution('x').continue(), { code: 'unknown-outcome' });
+    await assert.rejects(unsafe.client.execution('x').resume(), { code: 'unknown-outcome' });
   });
 
   test('a silent host is an error, and so is what does not speak the API', async () => {

@@ -1,8 +1,6 @@
 # Written by `sdks/api/generate.mjs` from the OpenAPI document of a host. Do not edit.
 """The documents of the HTTP API as typed dictionaries, and the routes that the clients use."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, NotRequired, TypeAlias, TypedDict, TypeVar
 
@@ -20,66 +18,6 @@ class Route(Generic[Body, Answer]):
     method: str
     path: str
     query: tuple[str, ...]
-
-
-CancelProgress = Literal["none", "requested", "delivered", "missed"]
-"""The progress of a cancellation."""
-
-
-FunctionKind = Literal["workflow", "activity"]
-"""The kind of a function."""
-
-
-HandlerKind = Literal["query", "update"]
-"""Kind of a handler."""
-
-
-ImportStatus = Literal["provided", "deterministic", "refused"]
-"""Treatment of an import by the host."""
-
-
-InvocationState = Literal["pending", "acquired", "suspended", "halted", "resolved", "rejected", "cancelled", "timed-out"]
-"""The state of an invocation: the task's until it ends, the promise's afterwards."""
-
-
-LimitOrder = Literal["strict", "weighted"]
-"""Meaning of a higher priority."""
-
-
-LimitSingleton = Literal["skip", "replace"]
-"""Handling of an execution whose key already has one."""
-
-
-LogLevel = Literal["trace", "debug", "info", "warn", "error"]
-"""The level of a line."""
-
-
-MessageKind = Literal["promise", "signal"]
-"""The kinds of messages to a workflow."""
-
-
-ObjectAccess = Literal["exclusive", "shared"]
-"""A function's access to the object to which it belongs."""
-
-
-Overlap = Literal["allow", "skip", "queue"]
-"""Policy for an occurrence while the schedule's last invocation has not ended."""
-
-
-PromiseState = Literal["pending", "resolved", "rejected", "cancelled", "timed-out"]
-"""The state of a promise."""
-
-
-UpdateState = Literal["accepted", "completed", "failed"]
-"""Progress of an update."""
-
-
-UpdateWait = Literal["accepted", "completed"]
-"""The stage of an update for which its sender waits."""
-
-
-WaitKind = Literal["call", "turn", "timer", "signal", "promise"]
-"""The kind of an awaited promise."""
 
 
 class Accepted(TypedDict):
@@ -129,6 +67,46 @@ class Backfilled(TypedDict):
     """Number of invocations started."""
 
 
+InvocationState = Literal["pending", "acquired", "suspended", "halted", "resolved", "rejected", "cancelled", "timed-out"]
+"""The state of an invocation: the task's until it ends, the promise's afterwards."""
+
+
+class LimitHolder(TypedDict):
+    """An execution that a limit has admitted."""
+
+    id: str
+    """Id of the execution."""
+    state: InvocationState
+    """State of the execution."""
+
+
+class LimitWait(TypedDict):
+    """The reason why an execution waits for its limit."""
+
+    before: int
+    """Number of waiting executions of its key and priority that came earlier (at most 1,000)."""
+    before_more: NotRequired[bool]
+    """True if there are more than `before`."""
+    concurrency: NotRequired[int]
+    """Maximum number of concurrent executions of its key."""
+    debounced_until_ms: NotRequired[int]
+    """Earliest begin of an execution of its key, because of `debounce`."""
+    holders: NotRequired[list[LimitHolder]]
+    """The executions that occupy the places for which it waits: halted ones first, then in the
+    order of admission (at most 10).
+    """
+    next_token_at_ms: NotRequired[int]
+    """When the next token of its key becomes available, if there is none now."""
+    running: int
+    """Number of executions of its key that were admitted and have not settled."""
+    total_concurrency: NotRequired[int]
+    """Maximum number of concurrent executions of all keys."""
+    total_next_token_at_ms: NotRequired[int]
+    """When the next token of all keys together becomes available, if there is none now."""
+    total_running: int
+    """Number of admitted executions of all keys."""
+
+
 class BehindLimit(TypedDict):
     """The key of a limit that an execution is subject to."""
 
@@ -145,7 +123,7 @@ class BehindLimit(TypedDict):
 class CallObject(TypedDict):
     """The body of `POST /v1/objects/{module}/{object}/{key}/{function}`."""
 
-    id: NotRequired[str]
+    id: NotRequired[str | None]
     """The id of the invocation. The same id again, with the same target and input, returns the
     first execution. Absent: the host generates an id; for a function that runs once for each
     key, the id is `MODULE/OBJECT@KEY/FUNCTION`.
@@ -154,14 +132,18 @@ class CallObject(TypedDict):
     """Any JSON that matches the function's input schema; `null` if absent."""
     labels: NotRequired[dict[str, str]]
     """Labels by which invocations are listed."""
-    start_at_ms: NotRequired[int]
+    start_at_ms: NotRequired[int | None]
     """The earliest start."""
-    timeout_ms: NotRequired[int]
+    timeout_ms: NotRequired[int | None]
     """Milliseconds from now to the deadline, including the wait for the turn. Absent: the
     function's own default, if it has one.
     """
-    wait_ms: NotRequired[int]
+    wait_ms: NotRequired[int | None]
     """Maximum wait for the end before answering, in milliseconds."""
+
+
+CancelProgress = Literal["none", "requested", "delivered", "missed"]
+"""The progress of a cancellation."""
 
 
 class ChangeState(TypedDict):
@@ -203,7 +185,7 @@ class CloudEvent(TypedDict):
 class ContinueInvocation(TypedDict):
     """The body of `POST /v1/invocations/{id}/continue`."""
 
-    module: NotRequired[str]
+    module: NotRequired[str | None]
     """The alias or digest of the module that continues the invocation. It must repeat the journal
     so far. Absent: the module that began it.
     """
@@ -234,8 +216,12 @@ class CreatePromise(TypedDict):
     `timer` with the value `true` resolves the promise at its deadline; `parent` shows the
     promise in the tree of that parent.
     """
-    timeout_ms: NotRequired[int]
+    timeout_ms: NotRequired[int | None]
     """Milliseconds from now to the deadline; no deadline if absent."""
+
+
+Overlap = Literal["allow", "skip", "queue"]
+"""Policy for an occurrence while the schedule's last invocation has not ended."""
 
 
 class CreateSchedule(TypedDict):
@@ -249,11 +235,11 @@ class CreateSchedule(TypedDict):
     """The id of the schedule. The same id again answers the first schedule, unchanged."""
     input: NotRequired[Json]
     """Any JSON that matches the function's input schema; `null` if absent."""
-    invocation_id: NotRequired[str]
+    invocation_id: NotRequired[str | None]
     """Template for the ids of invocations: `{{.id}}` is the schedule's id; `{{.timestamp}}`, which
     is required, is the occurrence in milliseconds. Absent: `{{.id}}@{{.timestamp}}`.
     """
-    jitter_ms: NotRequired[int]
+    jitter_ms: NotRequired[int | None]
     """Maximum random delay between an occurrence and its start, at most one day. The delay of an
     occurrence is always the same.
     """
@@ -265,15 +251,223 @@ class CreateSchedule(TypedDict):
     """The function to start: `MODULE/FUNCTION` or `wasm://MODULE/FUNCTION`; or the address of an
     external worker: `poll://…`, `http(s)://…`.
     """
-    timeout_ms: NotRequired[int]
+    timeout_ms: NotRequired[int | None]
     """Milliseconds from each occurrence to the deadline of its invocation. Absent: the function's
     own default, if it has one.
     """
-    zone: NotRequired[str]
+    zone: NotRequired[str | None]
     """IANA name of the time zone in which the expression is evaluated; UTC if absent. A local time
     skipped by a clock change occurs once, at the first instant after the gap; a local time that
     repeats occurs the first time only.
     """
+
+
+ObjectAccess = Literal["exclusive", "shared"]
+"""A function's access to the object to which it belongs."""
+
+
+HandlerKind = Literal["query", "update"]
+"""Kind of a handler."""
+
+
+class Handler(TypedDict):
+    """A query or an update of a workflow."""
+
+    input_schema: NotRequired[Json]
+    """JSON schema of the input; the host rejects other inputs."""
+    kind: HandlerKind
+    """Kind of the handler."""
+    name: str
+    """The name of the query or update."""
+    output_schema: NotRequired[Json]
+    """JSON schema of the answer."""
+    summary: NotRequired[str]
+    """A description by the author."""
+
+
+FunctionKind = Literal["workflow", "activity"]
+"""The kind of a function."""
+
+
+class LimitDebounce(TypedDict):
+    """Debouncing: only the last of several executions of a key begins."""
+
+    longest_ms: NotRequired[int]
+    """Maximum delay after the first execution, in milliseconds. Absent: no maximum."""
+    period_ms: int
+    """Quiet time in milliseconds: the execution begins when no other has arrived for this long."""
+
+
+class LimitRate(TypedDict):
+    """A rate of admissions: a token bucket that is full at first."""
+
+    burst: int
+    """Capacity of the bucket: the maximum number of executions that begin in one go."""
+    count: int
+    """Number of tokens added in each period."""
+    period_ms: int
+    """The period in milliseconds, at most 366 days."""
+
+
+class LimitBounds(TypedDict):
+    """Bounds on concurrency and rate."""
+
+    concurrency: NotRequired[int]
+    """Maximum number of executions that were admitted and have not settled."""
+    rate: NotRequired[LimitRate]
+    """Maximum rate of admissions."""
+
+
+LimitOrder = Literal["strict", "weighted"]
+"""Meaning of a higher priority."""
+
+
+class LimitPriority(TypedDict):
+    """Location of the priority in the input, and its meaning."""
+
+    order: NotRequired[LimitOrder]
+    """Meaning of a higher priority."""
+    path: str
+    """Path of an integer from 0 to 9 in the input; 0 if absent there."""
+
+
+LimitSingleton = Literal["skip", "replace"]
+"""Handling of an execution whose key already has one."""
+
+
+class LimitRule(TypedDict):
+    """Bounds on the concurrency and the start rate of a function's executions."""
+
+    debounce: NotRequired[LimitDebounce]
+    """Debouncing: only the last of several executions of a key begins. Not together with
+    `singleton`.
+    """
+    key: NotRequired[str]
+    """Path of the key in the input: field names and array indexes separated by dots. Absent: all
+    executions of the function share one key.
+    """
+    per_key: NotRequired[LimitBounds]
+    """The bounds of each key."""
+    priority: NotRequired[LimitPriority]
+    """Order of waiting executions by priority."""
+    singleton: NotRequired[LimitSingleton]
+    """Handling of an execution whose key already has one."""
+    total: NotRequired[LimitBounds]
+    """The bounds of all keys together; only with a key."""
+    weights: NotRequired[dict[str, int]]
+    """Relative shares of keys: a key with weight n gets n turns for each turn of a key with weight
+    1 (the default).
+    """
+
+
+MessageKind = Literal["promise", "signal"]
+"""The kinds of messages to a workflow."""
+
+
+class Message(TypedDict):
+    """A named promise that a workflow awaits, or a signal that it receives."""
+
+    kind: MessageKind
+    """Kind of the message."""
+    name: str
+    """The name of the promise or signal."""
+    schema: Json
+    """JSON schema of the value; the host rejects other values."""
+
+
+class Retry(TypedDict):
+    """The policy for repeating failed attempts."""
+
+    factor: float
+    """Factor by which each delay exceeds the previous one."""
+    initial_ms: int
+    """Delay before the second attempt, in milliseconds."""
+    jitter: float
+    """Random fraction of each delay, from 0 to 1."""
+    max_attempts: NotRequired[int]
+    """Maximum number of attempts; unlimited if absent."""
+    max_ms: int
+    """Maximum delay, in milliseconds."""
+    non_retryable: NotRequired[list[int]]
+    """Failure codes that are never retried."""
+
+
+class Function(TypedDict):
+    """A function of a module."""
+
+    access: NotRequired[ObjectAccess]
+    """Access to the object to which the function belongs; absent for functions without an object."""
+    handlers: NotRequired[list[Handler]]
+    """Queries and updates that the function answers, during its execution and afterwards."""
+    input_schema: NotRequired[Json]
+    """The JSON schema of its input."""
+    kind: FunctionKind
+    """The kind of the function."""
+    limit: NotRequired[LimitRule]
+    """Bounds on the concurrency and the start rate of executions, as the module declares them."""
+    messages: NotRequired[list[Message]]
+    """Messages that the function accepts while it runs, as far as its author declares them."""
+    name: str
+    """The name of the function."""
+    output_schema: NotRequired[Json]
+    """The JSON schema of its output."""
+    retry: NotRequired[Retry]
+    """The default retry policy."""
+    runs_once: NotRequired[bool]
+    """True if the function runs once for each key of its object."""
+    signals: NotRequired[bool]
+    """True if the function receives signals."""
+    summary: NotRequired[str]
+    """A description by the author."""
+    timeout_ms: NotRequired[int]
+    """Default time limit of a call, in milliseconds."""
+
+
+ImportStatus = Literal["provided", "deterministic", "refused"]
+"""Treatment of an import by the host."""
+
+
+class Import(TypedDict):
+    """Imported functions of one interface with the same treatment."""
+
+    functions: NotRequired[list[str]]
+    """The names of the functions."""
+    name: str
+    """The name of the interface."""
+    note: NotRequired[str]
+    """The alternative to refused functions."""
+    status: ImportStatus
+    """Treatment of a workflow's calls. Activities get real I/O as far as the host's policy allows."""
+
+
+class ModuleDescription(TypedDict):
+    """The description of a component, made at its upload."""
+
+    exports: list[str]
+    """The exports of the component."""
+    functions: list[Function]
+    """The functions of the component."""
+    imports: list[Import]
+    """The imports of the component."""
+    no_snapshots: NotRequired[str]
+    """Why the host makes no snapshots of long executions and replays them in full. Absent if the
+    code shows no reason.
+    """
+
+
+class Module(ModuleDescription):
+    """A stored module."""
+
+    aliases: list[str]
+    """The current aliases of the module."""
+    created_at_ms: int
+    """When the module was first uploaded."""
+    digest: str
+    """The SHA-256 of the component, in hexadecimal."""
+    in_use: int
+    """Number of unfinished executions of the module (counted up to 10,000)."""
+    size: int
+    """The size of the component, in bytes."""
 
 
 class Deployed(TypedDict):
@@ -322,37 +516,6 @@ class ForkedFrom(TypedDict):
     """Indexes of the commands whose results the request replaced."""
 
 
-class Function(TypedDict):
-    """A function of a module."""
-
-    access: NotRequired[ObjectAccess]
-    """Access to the object to which the function belongs; absent for functions without an object."""
-    handlers: NotRequired[list[Handler]]
-    """Queries and updates that the function answers, during its execution and afterwards."""
-    input_schema: NotRequired[Json]
-    """The JSON schema of its input."""
-    kind: FunctionKind
-    """The kind of the function."""
-    limit: NotRequired[LimitRule]
-    """Bounds on the concurrency and the start rate of executions, as the module declares them."""
-    messages: NotRequired[list[Message]]
-    """Messages that the function accepts while it runs, as far as its author declares them."""
-    name: str
-    """The name of the function."""
-    output_schema: NotRequired[Json]
-    """The JSON schema of its output."""
-    retry: NotRequired[Retry]
-    """The default retry policy."""
-    runs_once: NotRequired[bool]
-    """True if the function runs once for each key of its object."""
-    signals: NotRequired[bool]
-    """True if the function receives signals."""
-    summary: NotRequired[str]
-    """A description by the author."""
-    timeout_ms: NotRequired[int]
-    """Default time limit of a call, in milliseconds."""
-
-
 class Generation(TypedDict):
     """One generation of a workflow that continued as new."""
 
@@ -366,21 +529,6 @@ class Generation(TypedDict):
     """Id of the invocation, which leads to the newest generation."""
 
 
-class Handler(TypedDict):
-    """A query or an update of a workflow."""
-
-    input_schema: NotRequired[Json]
-    """JSON schema of the input; the host rejects other inputs."""
-    kind: HandlerKind
-    """Kind of the handler."""
-    name: str
-    """The name of the query or update."""
-    output_schema: NotRequired[Json]
-    """JSON schema of the answer."""
-    summary: NotRequired[str]
-    """A description by the author."""
-
-
 class Health(TypedDict):
     """The answer of `GET /health`: the process answers."""
 
@@ -390,17 +538,122 @@ class Health(TypedDict):
     """The version of the host."""
 
 
-class Import(TypedDict):
-    """Imported functions of one interface with the same treatment."""
+class Note(TypedDict):
+    """The last error, or the reason of a halt."""
 
-    functions: NotRequired[list[str]]
-    """The names of the functions."""
-    name: str
-    """The name of the interface."""
-    note: NotRequired[str]
-    """The alternative to refused functions."""
-    status: ImportStatus
-    """Treatment of a workflow's calls. Activities get real I/O as far as the host's policy allows."""
+    details: NotRequired[Json]
+    """Further data, if any."""
+    kind: str
+    """A word for programs, for example `divergence` or `trap`."""
+    message: str
+    """A sentence for people."""
+
+
+class StuckView(TypedDict):
+    """The reason why an invocation cannot continue without intervention."""
+
+    reason: str
+    """A word for programs: `halted`, `diverged`, `trapped`, `exhausted`, `claims-lost`, `damaged`,
+    `waits-for-nothing`, `module-missing`, `deadlocked`, `limit-closed`, `no-worker`, `failing`
+    or `unsettled`.
+    """
+    why: str
+    """A sentence for people."""
+
+
+class InvocationSummary(TypedDict):
+    """An invocation in a listing."""
+
+    attempt: int
+    """Number of failed attempts since the last progress."""
+    created_at_ms: int
+    """When the invocation was created."""
+    failure: NotRequired[FailureView]
+    """The failure of an invocation that did not resolve: the first 500 characters of its message,
+    without details.
+    """
+    forked_from: NotRequired[ForkedFrom]
+    """The origin of the invocation, if it is a fork."""
+    function: NotRequired[str]
+    """The name of the function; absent for external workers if the name is not known."""
+    id: str
+    """The id of the invocation."""
+    journal_len: int
+    """Number of records in the journal."""
+    killed: NotRequired[bool]
+    """True if it was killed: cancelled without a chance to clean up."""
+    labels: NotRequired[dict[str, str]]
+    """The labels of the invocation."""
+    note: NotRequired[Note]
+    """The last error, or the reason of a halt, without `details`."""
+    parent: NotRequired[str]
+    """The id of the calling invocation."""
+    schedule: NotRequired[str]
+    """The schedule that started the invocation."""
+    settled_at_ms: NotRequired[int]
+    """When the invocation ended."""
+    state: InvocationState
+    """The state of the invocation."""
+    stuck: NotRequired[StuckView]
+    """Why it cannot continue without intervention, if the listing asks for stuck invocations."""
+    target: str
+    """The address of the function."""
+    unread: NotRequired[int]
+    """Number of unread signals and unread promises that were settled early."""
+
+
+class Lease(TypedDict):
+    """The lease on an invocation's task."""
+
+    incarnation: int
+    """The incarnation of the host: the number of its starts."""
+    node: str
+    """The name of the host."""
+    until_at_ms: int
+    """The end of the lease, unless it is extended."""
+
+
+class Progress(TypedDict):
+    """The progress of an activity, from its heartbeats."""
+
+    at_ms: int
+    """When the activity last made progress."""
+    value: Json
+    """The last reported value; the next attempt receives it."""
+
+
+class Unread(TypedDict):
+    """Messages that a workflow has not read. After its end they stay unread."""
+
+    promises: NotRequired[list[str]]
+    """Names of settled promises that the workflow has not created yet."""
+    signals: int
+    """Number of signals and updates."""
+
+
+WaitKind = Literal["call", "turn", "timer", "signal", "promise"]
+"""The kind of an awaited promise."""
+
+
+class Wait(TypedDict):
+    """A promise for which an invocation waits."""
+
+    attempt: NotRequired[int]
+    """Number of failed attempts of a call since its last progress."""
+    id: str
+    """The awaited promise."""
+    kind: WaitKind
+    """The kind of the promise."""
+    note: NotRequired[Note]
+    """The last error of a call, or the reason of a halt, without `details`."""
+    retry_at_ms: NotRequired[int]
+    """For a pending call: when the task is offered next."""
+    state: NotRequired[InvocationState]
+    """The state of a call."""
+    target: NotRequired[str]
+    """The called function's address, for calls."""
+    until_at_ms: NotRequired[int]
+    """When the wait ends without further events: the instant of a timer, or a deadline."""
 
 
 class Invocation(TypedDict):
@@ -514,6 +767,17 @@ class InvocationOutcome(TypedDict):
     """The address of the function."""
 
 
+class UnreadableRow(TypedDict):
+    """An object whose rows cannot be read, or that the database cannot write."""
+
+    id: str
+    """The id of the object; for a message, that of its promise."""
+    kind: str
+    """The kind of the object: promise, schedule, message or resource."""
+    reason: str
+    """The error."""
+
+
 class InvocationPage(TypedDict):
     """A page of invocations, newest first."""
 
@@ -525,47 +789,6 @@ class InvocationPage(TypedDict):
     """The `after` of the next page; absent on the last page."""
     unreadable: NotRequired[list[UnreadableRow]]
     """Invocations of the page whose rows cannot be read."""
-
-
-class InvocationSummary(TypedDict):
-    """An invocation in a listing."""
-
-    attempt: int
-    """Number of failed attempts since the last progress."""
-    created_at_ms: int
-    """When the invocation was created."""
-    failure: NotRequired[FailureView]
-    """The failure of an invocation that did not resolve: the first 500 characters of its message,
-    without details.
-    """
-    forked_from: NotRequired[ForkedFrom]
-    """The origin of the invocation, if it is a fork."""
-    function: NotRequired[str]
-    """The name of the function; absent for external workers if the name is not known."""
-    id: str
-    """The id of the invocation."""
-    journal_len: int
-    """Number of records in the journal."""
-    killed: NotRequired[bool]
-    """True if it was killed: cancelled without a chance to clean up."""
-    labels: NotRequired[dict[str, str]]
-    """The labels of the invocation."""
-    note: NotRequired[Note]
-    """The last error, or the reason of a halt, without `details`."""
-    parent: NotRequired[str]
-    """The id of the calling invocation."""
-    schedule: NotRequired[str]
-    """The schedule that started the invocation."""
-    settled_at_ms: NotRequired[int]
-    """When the invocation ended."""
-    state: InvocationState
-    """The state of the invocation."""
-    stuck: NotRequired[StuckView]
-    """Why it cannot continue without intervention, if the listing asks for stuck invocations."""
-    target: str
-    """The address of the function."""
-    unread: NotRequired[int]
-    """Number of unread signals and unread promises that were settled early."""
 
 
 class KeptFor(TypedDict):
@@ -590,114 +813,8 @@ class LastRun(TypedDict):
     """State of the invocation."""
 
 
-class Lease(TypedDict):
-    """The lease on an invocation's task."""
-
-    incarnation: int
-    """The incarnation of the host: the number of its starts."""
-    node: str
-    """The name of the host."""
-    until_at_ms: int
-    """The end of the lease, unless it is extended."""
-
-
-class LimitBounds(TypedDict):
-    """Bounds on concurrency and rate."""
-
-    concurrency: NotRequired[int]
-    """Maximum number of executions that were admitted and have not settled."""
-    rate: NotRequired[LimitRate]
-    """Maximum rate of admissions."""
-
-
-class LimitDebounce(TypedDict):
-    """Debouncing: only the last of several executions of a key begins."""
-
-    longest_ms: NotRequired[int]
-    """Maximum delay after the first execution, in milliseconds. Absent: no maximum."""
-    period_ms: int
-    """Quiet time in milliseconds: the execution begins when no other has arrived for this long."""
-
-
-class LimitHolder(TypedDict):
-    """An execution that a limit has admitted."""
-
-    id: str
-    """Id of the execution."""
-    state: InvocationState
-    """State of the execution."""
-
-
-class LimitPriority(TypedDict):
-    """Location of the priority in the input, and its meaning."""
-
-    order: NotRequired[LimitOrder]
-    """Meaning of a higher priority."""
-    path: str
-    """Path of an integer from 0 to 9 in the input; 0 if absent there."""
-
-
-class LimitRate(TypedDict):
-    """A rate of admissions: a token bucket that is full at first."""
-
-    burst: int
-    """Capacity of the bucket: the maximum number of executions that begin in one go."""
-    count: int
-    """Number of tokens added in each period."""
-    period_ms: int
-    """The period in milliseconds, at most 366 days."""
-
-
-class LimitRule(TypedDict):
-    """Bounds on the concurrency and the start rate of a function's executions."""
-
-    debounce: NotRequired[LimitDebounce]
-    """Debouncing: only the last of several executions of a key begins. Not together with
-    `singleton`.
-    """
-    key: NotRequired[str]
-    """Path of the key in the input: field names and array indexes separated by dots. Absent: all
-    executions of the function share one key.
-    """
-    per_key: NotRequired[LimitBounds]
-    """The bounds of each key."""
-    priority: NotRequired[LimitPriority]
-    """Order of waiting executions by priority."""
-    singleton: NotRequired[LimitSingleton]
-    """Handling of an execution whose key already has one."""
-    total: NotRequired[LimitBounds]
-    """The bounds of all keys together; only with a key."""
-    weights: NotRequired[dict[str, int]]
-    """Relative shares of keys: a key with weight n gets n turns for each turn of a key with weight
-    1 (the default).
-    """
-
-
-class LimitWait(TypedDict):
-    """The reason why an execution waits for its limit."""
-
-    before: int
-    """Number of waiting executions of its key and priority that came earlier (at most 1,000)."""
-    before_more: NotRequired[bool]
-    """True if there are more than `before`."""
-    concurrency: NotRequired[int]
-    """Maximum number of concurrent executions of its key."""
-    debounced_until_ms: NotRequired[int]
-    """Earliest begin of an execution of its key, because of `debounce`."""
-    holders: NotRequired[list[LimitHolder]]
-    """The executions that occupy the places for which it waits: halted ones first, then in the
-    order of admission (at most 10).
-    """
-    next_token_at_ms: NotRequired[int]
-    """When the next token of its key becomes available, if there is none now."""
-    running: int
-    """Number of executions of its key that were admitted and have not settled."""
-    total_concurrency: NotRequired[int]
-    """Maximum number of concurrent executions of all keys."""
-    total_next_token_at_ms: NotRequired[int]
-    """When the next token of all keys together becomes available, if there is none now."""
-    total_running: int
-    """Number of admitted executions of all keys."""
+LogLevel = Literal["trace", "debug", "info", "warn", "error"]
+"""The level of a line."""
 
 
 class LogLine(TypedDict):
@@ -728,32 +845,6 @@ class LogPage(TypedDict):
     """
 
 
-class Message(TypedDict):
-    """A named promise that a workflow awaits, or a signal that it receives."""
-
-    kind: MessageKind
-    """Kind of the message."""
-    name: str
-    """The name of the promise or signal."""
-    schema: Json
-    """JSON schema of the value; the host rejects other values."""
-
-
-class ModuleDescription(TypedDict):
-    """The description of a component, made at its upload."""
-
-    exports: list[str]
-    """The exports of the component."""
-    functions: list[Function]
-    """The functions of the component."""
-    imports: list[Import]
-    """The imports of the component."""
-    no_snapshots: NotRequired[str]
-    """Why the host makes no snapshots of long executions and replays them in full. Absent if the
-    code shows no reason.
-    """
-
-
 class ModuleList(TypedDict):
     """The stored modules."""
 
@@ -761,17 +852,6 @@ class ModuleList(TypedDict):
     """The modules, newest first."""
     unreadable: NotRequired[list[UnreadableRow]]
     """Modules whose descriptions cannot be read: they are listed without functions."""
-
-
-class Note(TypedDict):
-    """The last error, or the reason of a halt."""
-
-    details: NotRequired[Json]
-    """Further data, if any."""
-    kind: str
-    """A word for programs, for example `divergence` or `trap`."""
-    message: str
-    """A sentence for people."""
 
 
 class ObjectItem(TypedDict):
@@ -794,6 +874,10 @@ class ObjectList(TypedDict):
     """The objects with state or with a retained invocation."""
     next: NotRequired[str]
     """The `after` of the next page; absent on the last page."""
+
+
+PromiseState = Literal["pending", "resolved", "rejected", "cancelled", "timed-out"]
+"""The state of a promise."""
 
 
 class ObjectPromiseView(TypedDict):
@@ -842,56 +926,6 @@ class ObjectView(TypedDict):
     """
 
 
-class Progress(TypedDict):
-    """The progress of an activity, from its heartbeats."""
-
-    at_ms: int
-    """When the activity last made progress."""
-    value: Json
-    """The last reported value; the next attempt receives it."""
-
-
-class PromiseCreated(TypedDict):
-    """The answer to `POST /v1/promises`."""
-
-    created: bool
-    """True if this request created the promise. False if it existed already; the answer shows that
-    one.
-    """
-    promise: PromiseView
-    """The promise."""
-
-
-class PromisePage(TypedDict):
-    """A page of promises, by id."""
-
-    items: list[PromiseSummary]
-    """The promises."""
-    next: NotRequired[str]
-    """The `after` of the next page; absent on the last page."""
-    unreadable: NotRequired[list[UnreadableRow]]
-    """Promises of the page whose rows cannot be read."""
-
-
-class PromiseSummary(TypedDict):
-    """A promise in a listing."""
-
-    created_at_ms: int
-    """When the promise was created."""
-    id: str
-    """The id of the promise."""
-    made_by: NotRequired[str]
-    """The id of the invocation that created the promise."""
-    settled_at_ms: NotRequired[int]
-    """When the promise was settled."""
-    state: PromiseState
-    """The state of the promise."""
-    tags: dict[str, str]
-    """The tags of the promise."""
-    timeout_at_ms: NotRequired[int]
-    """The deadline, if any."""
-
-
 class PromiseView(TypedDict):
     """A promise."""
 
@@ -925,6 +959,47 @@ class PromiseView(TypedDict):
     """The value with which the promise was settled."""
 
 
+class PromiseCreated(TypedDict):
+    """The answer to `POST /v1/promises`."""
+
+    created: bool
+    """True if this request created the promise. False if it existed already; the answer shows that
+    one.
+    """
+    promise: PromiseView
+    """The promise."""
+
+
+class PromiseSummary(TypedDict):
+    """A promise in a listing."""
+
+    created_at_ms: int
+    """When the promise was created."""
+    id: str
+    """The id of the promise."""
+    made_by: NotRequired[str]
+    """The id of the invocation that created the promise."""
+    settled_at_ms: NotRequired[int]
+    """When the promise was settled."""
+    state: PromiseState
+    """The state of the promise."""
+    tags: dict[str, str]
+    """The tags of the promise."""
+    timeout_at_ms: NotRequired[int]
+    """The deadline, if any."""
+
+
+class PromisePage(TypedDict):
+    """A page of promises, by id."""
+
+    items: list[PromiseSummary]
+    """The promises."""
+    next: NotRequired[str]
+    """The `after` of the next page; absent on the last page."""
+    unreadable: NotRequired[list[UnreadableRow]]
+    """Promises of the page whose rows cannot be read."""
+
+
 class QueryAnswer(TypedDict):
     """The answer to a query."""
 
@@ -956,7 +1031,7 @@ class RejectPromise(TypedDict):
     `value`.
     """
 
-    failure: NotRequired[FailureView]
+    failure: NotRequired[FailureView | None]
     """The failure."""
     value: NotRequired[Json]
     """Any JSON in place of `failure`, for readers other than functions."""
@@ -981,53 +1056,40 @@ class ResolvePromise(TypedDict):
 class RestartInvocation(TypedDict):
     """The body of `POST /v1/invocations/{id}/restart`."""
 
-    id: NotRequired[str]
+    id: NotRequired[str | None]
     """The id of the new invocation: the same id again returns the same invocation. Absent: the
     first free id of `{id}-r1`, `{id}-r2`, ….
     """
-    module: NotRequired[str]
+    module: NotRequired[str | None]
     """The alias or digest of the module to run. Absent: the alias under which the old invocation
     was started, which may point to newer code by now.
     """
 
 
-class Retry(TypedDict):
-    """The policy for repeating failed attempts."""
+class SkipsView(TypedDict):
+    """Occurrences skipped for the same reason."""
 
-    factor: float
-    """Factor by which each delay exceeds the previous one."""
-    initial_ms: int
-    """Delay before the second attempt, in milliseconds."""
-    jitter: float
-    """Random fraction of each delay, from 0 to 1."""
-    max_attempts: NotRequired[int]
-    """Maximum number of attempts; unlimited if absent."""
-    max_ms: int
-    """Maximum delay, in milliseconds."""
-    non_retryable: NotRequired[list[int]]
-    """Failure codes that are never retried."""
-
-
-class ScheduleCreated(TypedDict):
-    """The answer to `POST /v1/schedules`."""
-
-    created: bool
-    """True if this request created it. False if a schedule with this id existed already; the
-    answer shows that one.
+    count: int
+    """Number of these occurrences."""
+    detail: str
+    """Description of the cause."""
+    last_at_ms: int
+    """The latest of these occurrences."""
+    reason: str
+    """`overlap`: the last invocation had not ended. `missed`: no host was running in time.
+    `refused`: the invocation could not be created.
     """
-    schedule: ScheduleView
-    """The schedule."""
 
 
-class ScheduleList(TypedDict):
-    """A page of schedules, by id."""
+class Upcoming(TypedDict):
+    """A future occurrence."""
 
-    items: list[ScheduleView]
-    """The schedules."""
-    next: NotRequired[str]
-    """The `after` of the next page; absent on the last page."""
-    unreadable: NotRequired[list[UnreadableRow]]
-    """Schedules of the page whose rows cannot be read."""
+    at_ms: int
+    """The instant."""
+    local: str
+    """Local time of the occurrence in the schedule's zone."""
+    starts_at_ms: NotRequired[int]
+    """When the invocation starts, if the schedule has jitter."""
 
 
 class ScheduleView(TypedDict):
@@ -1081,26 +1143,65 @@ class ScheduleView(TypedDict):
     """IANA name of the time zone in which the expression is evaluated."""
 
 
+class ScheduleCreated(TypedDict):
+    """The answer to `POST /v1/schedules`."""
+
+    created: bool
+    """True if this request created it. False if a schedule with this id existed already; the
+    answer shows that one.
+    """
+    schedule: ScheduleView
+    """The schedule."""
+
+
+class ScheduleList(TypedDict):
+    """A page of schedules, by id."""
+
+    items: list[ScheduleView]
+    """The schedules."""
+    next: NotRequired[str]
+    """The `after` of the next page; absent on the last page."""
+    unreadable: NotRequired[list[UnreadableRow]]
+    """Schedules of the page whose rows cannot be read."""
+
+
 class SendQuery(TypedDict):
     """A query with its input."""
 
-    at: NotRequired[int]
+    at: NotRequired[int | None]
     """Evaluates the query against the state after this number of journal records (1 or more)."""
     input: NotRequired[Json]
     """The input."""
 
 
+class StartFirst(TypedDict):
+    """An invocation to start if an update or a signal finds none."""
+
+    input: NotRequired[Json]
+    """Input of the function; `null` if absent."""
+    labels: NotRequired[dict[str, str]]
+    """Labels by which invocations are listed."""
+    target: str
+    """The function: `MODULE/FUNCTION` or `wasm://MODULE/FUNCTION`."""
+    timeout_ms: NotRequired[int | None]
+    """Milliseconds from now to the deadline. Absent: the function's own default, if it has one."""
+
+
 class SendSignal(TypedDict):
     """The body of `POST /v1/invocations/{id}/signals`."""
 
-    key: NotRequired[str]
+    key: NotRequired[str | None]
     """Deduplication key: the same key again, with the same name and payload, sends nothing."""
     name: str
     """The name of the signal, by which the function receives it."""
     payload: NotRequired[Json]
     """Any JSON; `null` if absent."""
-    start: NotRequired[StartFirst]
+    start: NotRequired[StartFirst | None]
     """The invocation to start, in the same transaction, if none with this id exists."""
+
+
+UpdateWait = Literal["accepted", "completed"]
+"""The stage of an update for which its sender waits."""
 
 
 class SendUpdate(TypedDict):
@@ -1108,13 +1209,13 @@ class SendUpdate(TypedDict):
 
     input: NotRequired[Json]
     """The input."""
-    key: NotRequired[str]
+    key: NotRequired[str | None]
     """Deduplication key: an update is sent once for each key. Without a key, a repeated request is
     a new update.
     """
-    start: NotRequired[StartFirst]
+    start: NotRequired[StartFirst | None]
     """The invocation to start first, under the id in the route, if none exists."""
-    timeout_ms: NotRequired[int]
+    timeout_ms: NotRequired[int | None]
     """Maximum wait in milliseconds (default 30 s, at most 300 s). An accepted update is processed
     even if no client waits for it.
     """
@@ -1133,42 +1234,33 @@ class SignalAccepted(TypedDict):
     """True if this request started the invocation."""
 
 
-class SkipsView(TypedDict):
-    """Occurrences skipped for the same reason."""
-
-    count: int
-    """Number of these occurrences."""
-    detail: str
-    """Description of the cause."""
-    last_at_ms: int
-    """The latest of these occurrences."""
-    reason: str
-    """`overlap`: the last invocation had not ended. `missed`: no host was running in time.
-    `refused`: the invocation could not be created.
+class StartRetry(TypedDict):
+    """Retry policy for a started activity. Absent fields default to the function's policy, then to the
+    host's.
     """
 
-
-class StartFirst(TypedDict):
-    """An invocation to start if an update or a signal finds none."""
-
-    input: NotRequired[Json]
-    """Input of the function; `null` if absent."""
-    labels: NotRequired[dict[str, str]]
-    """Labels by which invocations are listed."""
-    target: str
-    """The function: `MODULE/FUNCTION` or `wasm://MODULE/FUNCTION`."""
-    timeout_ms: NotRequired[int]
-    """Milliseconds from now to the deadline. Absent: the function's own default, if it has one."""
+    factor: NotRequired[float | None]
+    """Factor by which each delay exceeds the previous one."""
+    initial_ms: NotRequired[int | None]
+    """The delay before the second attempt, in milliseconds."""
+    jitter: NotRequired[float | None]
+    """Random fraction of each delay, from 0 to 1."""
+    max_attempts: NotRequired[int | None]
+    """Maximum number of attempts."""
+    max_ms: NotRequired[int | None]
+    """Maximum delay, in milliseconds."""
+    non_retryable: NotRequired[list[int]]
+    """Failure codes that are never retried."""
 
 
 class StartInvocation(TypedDict):
     """The body of `POST /v1/invocations`."""
 
-    attempt_timeout_ms: NotRequired[int]
+    attempt_timeout_ms: NotRequired[int | None]
     """Maximum duration of one attempt of an activity, in milliseconds. An attempt that takes
     longer is dropped and fails with code 408, so that `retry` applies. No effect on workflows.
     """
-    id: NotRequired[str]
+    id: NotRequired[str | None]
     """The id of the invocation. The same id again, with the same target and input, returns the
     first execution. Absent: the host generates an id; for a function that runs once for each
     key, the id is `MODULE/OBJECT@KEY/FUNCTION`.
@@ -1177,35 +1269,16 @@ class StartInvocation(TypedDict):
     """Any JSON that matches the function's input schema; `null` if absent."""
     labels: NotRequired[dict[str, str]]
     """Labels by which invocations are listed."""
-    retry: NotRequired[StartRetry]
+    retry: NotRequired[StartRetry | None]
     """Retry policy of an activity; the function's own if absent. No effect on workflows."""
-    start_at_ms: NotRequired[int]
+    start_at_ms: NotRequired[int | None]
     """The earliest start."""
     target: str
     """The function: `MODULE/FUNCTION` or `wasm://MODULE/FUNCTION`."""
-    timeout_ms: NotRequired[int]
+    timeout_ms: NotRequired[int | None]
     """Milliseconds from now to the deadline. Absent: the function's own default, if it has one."""
-    wait_ms: NotRequired[int]
+    wait_ms: NotRequired[int | None]
     """Maximum wait for the end before answering, in milliseconds."""
-
-
-class StartRetry(TypedDict):
-    """Retry policy for a started activity. Absent fields default to the function's policy, then to the
-    host's.
-    """
-
-    factor: NotRequired[float]
-    """Factor by which each delay exceeds the previous one."""
-    initial_ms: NotRequired[int]
-    """The delay before the second attempt, in milliseconds."""
-    jitter: NotRequired[float]
-    """Random fraction of each delay, from 0 to 1."""
-    max_attempts: NotRequired[int]
-    """Maximum number of attempts."""
-    max_ms: NotRequired[int]
-    """Maximum delay, in milliseconds."""
-    non_retryable: NotRequired[list[int]]
-    """Failure codes that are never retried."""
 
 
 class Started(TypedDict):
@@ -1223,22 +1296,10 @@ class Started(TypedDict):
     """The state of the invocation."""
 
 
-class StuckView(TypedDict):
-    """The reason why an invocation cannot continue without intervention."""
-
-    reason: str
-    """A word for programs: `halted`, `diverged`, `trapped`, `exhausted`, `claims-lost`, `damaged`,
-    `waits-for-nothing`, `module-missing`, `deadlocked`, `limit-closed`, `no-worker`, `failing`
-    or `unsettled`.
-    """
-    why: str
-    """A sentence for people."""
-
-
 class Trigger(TypedDict):
     """The body of `POST /v1/schedules/{id}/trigger`."""
 
-    at_ms: NotRequired[int]
+    at_ms: NotRequired[int | None]
     """The instant used in the invocation's id; now if absent. The same instant again starts
     nothing, so a request with an instant may be repeated.
     """
@@ -1262,35 +1323,8 @@ class Undeployed(TypedDict):
     """The module to which the alias pointed. Executions that began on it finish on it."""
 
 
-class Unread(TypedDict):
-    """Messages that a workflow has not read. After its end they stay unread."""
-
-    promises: NotRequired[list[str]]
-    """Names of settled promises that the workflow has not created yet."""
-    signals: int
-    """Number of signals and updates."""
-
-
-class UnreadableRow(TypedDict):
-    """An object whose rows cannot be read, or that the database cannot write."""
-
-    id: str
-    """The id of the object; for a message, that of its promise."""
-    kind: str
-    """The kind of the object: promise, schedule, message or resource."""
-    reason: str
-    """The error."""
-
-
-class Upcoming(TypedDict):
-    """A future occurrence."""
-
-    at_ms: int
-    """The instant."""
-    local: str
-    """Local time of the occurrence in the schedule's zone."""
-    starts_at_ms: NotRequired[int]
-    """When the invocation starts, if the schedule has jitter."""
+UpdateState = Literal["accepted", "completed", "failed"]
+"""Progress of an update."""
 
 
 class UpdateAnswer(TypedDict):
@@ -1308,42 +1342,6 @@ class UpdateAnswer(TypedDict):
     """The promise that the workflow settles with its answer."""
     state: UpdateState
     """Progress of the update."""
-
-
-class Wait(TypedDict):
-    """A promise for which an invocation waits."""
-
-    attempt: NotRequired[int]
-    """Number of failed attempts of a call since its last progress."""
-    id: str
-    """The awaited promise."""
-    kind: WaitKind
-    """The kind of the promise."""
-    note: NotRequired[Note]
-    """The last error of a call, or the reason of a halt, without `details`."""
-    retry_at_ms: NotRequired[int]
-    """For a pending call: when the task is offered next."""
-    state: NotRequired[InvocationState]
-    """The state of a call."""
-    target: NotRequired[str]
-    """The called function's address, for calls."""
-    until_at_ms: NotRequired[int]
-    """When the wait ends without further events: the instant of a timer, or a deadline."""
-
-
-class Module(ModuleDescription):
-    """A stored module."""
-
-    aliases: list[str]
-    """The current aliases of the module."""
-    created_at_ms: int
-    """When the module was first uploaded."""
-    digest: str
-    """The SHA-256 of the component, in hexadecimal."""
-    in_use: int
-    """Number of unfinished executions of the module (counted up to 10,000)."""
-    size: int
-    """The size of the component, in bytes."""
 
 
 GET_HEALTH: Route[None, Health] = Route("GET", "/health", ())
