@@ -79,7 +79,13 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 class Packages(unittest.TestCase):
     root: Path
+    binary: Path
+    dist: Path
+    paths: list[Path]
+    registry: Registry
     npm_environment: dict[str, str]
+    scripted: Path
+    plain: Path
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -192,9 +198,7 @@ class Packages(unittest.TestCase):
         self.assertIn(f"segno: the package `@segno/cli-{HOST}` is not installed", said)
         self.assertIn("Install without `--omit=optional`", said)
         self.assertIn("does not exist", self.ran([self.launcher(folder)], folder, 1, SEGNO_BINARY="/nowhere"))
-        self.assertIn(
-            VERSION, self.ran([self.launcher(folder), "--version"], folder, SEGNO_BINARY=str(self.binary))
-        )
+        self.assertIn(VERSION, self.ran([self.launcher(folder), "--version"], folder, SEGNO_BINARY=str(self.binary)))
         # An installation without a program does not fail.
         self.install("missing-scripted", "--omit=optional")
 

@@ -23,8 +23,7 @@ def wheel(version: str, program: Program) -> tuple[str, bytes]:
     tag = f"py3-none-{program.wheel_tag}"
     info = f"{stem}.dist-info"
     files: list[tuple[str, bytes, int]] = [
-        (f"segno_cli/{path.name}", path.read_bytes(), 0o644)
-        for path in sorted((HERE / "pypi/segno_cli").glob("*.py"))
+        (f"segno_cli/{path.name}", path.read_bytes(), 0o644) for path in sorted((HERE / "pypi/segno_cli").glob("*.py"))
     ]
     files += [
         ("segno_cli/py.typed", b"", 0o644),

@@ -5,3 +5,4 @@ import './things.suite.js';
 import './events.suite.js';
 import './failures.suite.js';
 import './values.suite.js';
+import './page.suite.js';

@@ -21,8 +21,8 @@ def find_segno() -> str:
             raise FileNotFoundError(f"SEGNO_BINARY names `{other}`, which does not exist")
         return other
     name = "segno" + (sysconfig.get_config_var("EXE") or "")
-    schemes = [None, "osx_framework_user" if sys.platform == "darwin" else f"{os.name}_user"]
-    folders = [sysconfig.get_path("scripts", *filter(None, [scheme])) for scheme in schemes]
+    user = "osx_framework_user" if sys.platform == "darwin" else f"{os.name}_user"
+    folders = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", scheme=user)]
     # `pip install --target DIR` puts programs into DIR/bin.
     folders.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bin"))
     for folder in folders:
@@ -30,7 +30,8 @@ def find_segno() -> str:
         if os.path.isfile(path):
             return path
     raise FileNotFoundError(
-        f"the program `{name}` is not in {', '.join(folders)}: install segno-cli again, or name a program in SEGNO_BINARY"
+        f"the program `{name}` is not in {', '.join(folders)}: "
+        "install segno-cli again, or name a program in SEGNO_BINARY"
     )
 
 
