@@ -19,7 +19,8 @@ PACKAGE = ROOT / "sdks/python-client"
 
 def test_each_example_in_python_is_right(tmp_path: Path) -> None:
     pages = [ROOT / "docs/clients.md", PACKAGE / "README.md"]
-    blocks = [block for page in pages for block in re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.M | re.S)]
+    fence = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
+    blocks = [block for page in pages for block in fence.findall(page.read_text())]
     assert len(blocks) >= 10
     functions = [
         f"def block_{at}(client: Client) -> None:\n{known(block)}{textwrap.indent(block, '    ')}\n"
@@ -27,7 +28,7 @@ def test_each_example_in_python_is_right(tmp_path: Path) -> None:
     ]
     file = tmp_path / "page.py"
     file.write_text(HEAD + "\n".join(functions))
-    command = [sys.executable, "-m", "mypy", "--config-file", PACKAGE / "pyproject.toml", file]
+    command = [sys.executable, "-m", "mypy", "--config-file", str(PACKAGE / "pyproject.toml"), str(file)]
     checked = subprocess.run(command, cwd=PACKAGE, capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout
 

@@ -32,10 +32,9 @@ export async function* read(transport: Transport, options: EventOptions): AsyncG
   let handled: string[] = [];
   let acknowledgedAt = Date.now();
   const flush = async () => {
-    const ids = handled;
+    if (handled.length > 0) await acknowledge(transport, handled, { signal }, retryForMs);
     handled = [];
     acknowledgedAt = Date.now();
-    if (ids.length > 0) await acknowledge(transport, ids, { signal }, retryForMs);
   };
   let cursor: string | undefined;
   try {
@@ -51,6 +50,7 @@ export async function* read(transport: Transport, options: EventOptions): AsyncG
         yield event;
         if (!isAcknowledging) continue;
         handled.push(event.id);
+        signal?.throwIfAborted();
         if (Date.now() - acknowledgedAt > ACKNOWLEDGE_MS) await flush();
       }
       await flush();
@@ -59,8 +59,8 @@ export async function* read(transport: Transport, options: EventOptions): AsyncG
       if (!isAcknowledging) cursor = page.next ?? cursor;
     }
   } finally {
-    // After a `break` or an error: what was handled before.
-    if (!signal?.aborted) await flush();
+    // After a `break`, an abort or an error: what was handled before. What cannot be acknowledged now comes again.
+    if (handled.length > 0) await acknowledge(transport, handled, {}, 0).catch(() => undefined);
   }
 }
 

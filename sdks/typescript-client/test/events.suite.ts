@@ -57,6 +57,22 @@ suite('events', () => {
     assert.deepEqual(await read(), [0, 1]);
   });
 
+  test('an abort in the middle of a page acknowledges what was handled', async () => {
+    for await (const _ of client.events({ untilEmpty: true })) void _;
+    await client.call('herald/announce', [3, 0], { id: 'aborted news' });
+    const controller = new AbortController();
+    const seen: unknown[] = [];
+    await assert.rejects(async () => {
+      for await (const event of client.events({ topic: 'news.*', signal: controller.signal })) {
+        seen.push(event.data);
+        if (seen.length === 2) controller.abort(new Error('the program ends'));
+      }
+    }, /the program ends/);
+    const rest = [];
+    for await (const event of client.events({ topic: 'news.*', untilEmpty: true })) rest.push(event.data);
+    assert.deepEqual([seen, rest], [[0, 1], [2]]);
+  });
+
   test('an abort ends a reader', async () => {
     const controller = new AbortController();
     setTimeout(() => controller.abort(new Error('enough')), 100);
