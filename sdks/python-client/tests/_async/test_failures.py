@@ -59,10 +59,11 @@ async def test_each_family_of_codes_has_its_class(host: Host) -> None:
         await refused(lambda: client.list(label="x").take(1), InvalidRequestError, "invalid-field")
         await refused(lambda: client.deploy(b"\x01\x02"), InvalidRequestError, "not-wasm")
         await refused(lambda: client.request("GET", "/v1/nothing"), NotFoundError, "unknown-route")
-        await refused(lambda: client.request("PUT", "/v1/events", {}), InvalidRequestError, "method-not-allowed")
         await refused(lambda: ended.resume(), ConflictError, "wrong-state")
         await refused(lambda: client.promise(waiting.id).resolve(1), ConflictError, "is-an-invocation")
         await waiting.kill()
+        # The last one: the host may close the connection, because it does not read this body.
+        await refused(lambda: client.request("PUT", "/v1/events", {}), InvalidRequestError, "method-not-allowed")
     async with AsyncClient(host.server, "", headers={"origin": "http://evil.example"}) as foreign:
         await refused(lambda: foreign.modules(), ForbiddenError, "foreign-origin")
 
