@@ -58,7 +58,7 @@ function codesOf(document) {
   return [...codes].sort();
 }
 
-/** Returns `{ routes, types, codes }`; `types` has the schemas by name, sorted, each with `used`: `body`, `answer` or both. */
+/** Returns `{ routes, types, codes }`; `types` has the schemas, each with `used`: `body`, `answer` or both. */
 export function reduce(document) {
   const routes = routeNames().map((name) => routeOf(document, name));
   const types = new Map();

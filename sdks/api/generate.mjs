@@ -2,7 +2,8 @@
 //
 //   node generate.mjs [--check] [SERVER]
 //
-// With `--check` it writes nothing, and fails if a file differs from what it would write. SERVER defaults to SEGNO_SERVER.
+// With `--check` it writes nothing, and fails if a file differs from what it would write. SERVER defaults to
+// SEGNO_SERVER.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { fetchDocument, reduce } from './document.mjs';
@@ -20,7 +21,10 @@ export function filesOf(document) {
 
 async function main() {
   const isCheck = process.argv.includes('--check');
-  const server = process.argv.slice(2).find((argument) => !argument.startsWith('-')) ?? process.env.SEGNO_SERVER ?? 'http://127.0.0.1:7766';
+  const server =
+    process.argv.slice(2).find((argument) => !argument.startsWith('-')) ??
+    process.env.SEGNO_SERVER ??
+    'http://127.0.0.1:7766';
   for (const [file, content] of filesOf(await fetchDocument(server))) {
     const path = fileURLToPath(file);
     if (!isCheck) {

@@ -12,15 +12,17 @@ function typeOf(schema) {
   return SCALARS[kind] ?? 'Json';
 }
 
-const doc = (text, indent = '    ') => {
+function doc(text, indent = '    ') {
   if (text === '') return '';
   const lines = text.replaceAll('\\', '\\\\').split('\n');
+  const indented = lines.map((line, at) => (at === 0 ? line : `${indent}${line}`.trimEnd()));
   const tail = lines.length === 1 ? '' : `\n${indent}`;
-  return `${indent}"""${lines.map((line, at) => (at === 0 ? line : `${indent}${line}`.trimEnd())).join('\n')}${tail}"""\n`;
-};
+  return `${indent}"""${indented.join('\n')}${tail}"""\n`;
+}
 
 /** True if the API takes `null` for the field, as if it were absent. */
-const isNullable = (field) => [field.type].flat().includes('null') || Boolean(field.oneOf?.some((one) => one.type === 'null'));
+const isNullable = (field) =>
+  [field.type].flat().includes('null') || Boolean(field.oneOf?.some((one) => one.type === 'null'));
 
 const fieldsOf = (schema, isBody) =>
   Object.entries(schema.properties ?? {})
@@ -34,10 +36,16 @@ const fieldsOf = (schema, isBody) =>
 function declarationOf({ name, schema, used }) {
   const isBody = used.has('body');
   if (schema.enum) {
-    return `${name} = Literal[${schema.enum.map((one) => `"${one}"`).join(', ')}]\n${doc(schema.description ?? '', '')}`;
+    const words = schema.enum.map((one) => `"${one}"`).join(', ');
+    return `${name} = Literal[${words}]\n${doc(schema.description ?? '', '')}`;
   }
   const bases = (schema.allOf ?? []).map(referenceOf).filter(Boolean);
-  const own = schema.allOf ? schema.allOf.filter((part) => !part.$ref).map((part) => fieldsOf(part, isBody)).join('') : fieldsOf(schema, isBody);
+  const own = schema.allOf
+    ? schema.allOf
+        .filter((part) => !part.$ref)
+        .map((part) => fieldsOf(part, isBody))
+        .join('')
+    : fieldsOf(schema, isBody);
   return `class ${name}(${bases.join(', ') || 'TypedDict'}):\n${doc(schema.description ?? '')}\n${own || '    pass\n'}`;
 }
 

@@ -1,5 +1,5 @@
-// Writes the types and routes of the API in TypeScript. Names of fields are in camel case; `nested` lets the client rename
-// the fields of answers and bodies without touching the values of users.
+// Writes the types and routes of the API in TypeScript. Names of fields are in camel case; `nested` lets the client
+// rename the fields of answers and bodies without touching the values of users.
 import { descriptionOf, referenceOf } from './document.mjs';
 
 /** `created_at_ms` as `createdAtMs`. */
@@ -24,8 +24,10 @@ function typeOf(schema) {
   return SCALARS[kind] ?? 'unknown';
 }
 
-const fieldOf = (name, schema, isRequired) =>
-  `${comment(descriptionOf(schema), '  ')}  ${camel(name)}${isRequired ? '' : '?'}: ${typeOf(schema)}${isRequired ? '' : ' | undefined'};\n`;
+function fieldOf(name, schema, isRequired) {
+  const [mark, more] = isRequired ? ['', ''] : ['?', ' | undefined'];
+  return `${comment(descriptionOf(schema), '  ')}  ${camel(name)}${mark}: ${typeOf(schema)}${more};\n`;
+}
 
 const fieldsOf = (schema) =>
   Object.entries(schema.properties ?? {})
@@ -37,7 +39,10 @@ function declarationOf({ name, schema }) {
   if (schema.enum) return `${head}export type ${name} = ${schema.enum.map((one) => `'${one}'`).join(' | ')};\n`;
   if (!schema.allOf) return `${head}export interface ${name} {\n${fieldsOf(schema)}}\n`;
   const bases = schema.allOf.map(referenceOf).filter(Boolean);
-  const own = schema.allOf.filter((part) => !part.$ref).map(fieldsOf).join('');
+  const own = schema.allOf
+    .filter((part) => !part.$ref)
+    .map(fieldsOf)
+    .join('');
   return `${head}export interface ${name} extends ${bases.join(', ')} {\n${own}}\n`;
 }
 
@@ -48,7 +53,11 @@ function nestedOf(schema, isInterface) {
     const base = part === schema ? undefined : referenceOf(part);
     if (base) fields['...'] = base;
     for (const [name, field] of Object.entries(part.properties ?? {})) {
-      const [mark, inner] = field.items ? ['[', field.items] : field.additionalProperties ? ['{', field.additionalProperties] : ['', field];
+      const [mark, inner] = field.items
+        ? ['[', field.items]
+        : field.additionalProperties
+          ? ['{', field.additionalProperties]
+          : ['', field];
       const reference = referenceOf(inner);
       if (reference && isInterface(reference)) fields[camel(name)] = `${mark}${reference}`;
     }
@@ -61,8 +70,12 @@ const queryOf = ({ parameters }) =>
     ? 'undefined'
     : `{ ${parameters.map(({ name, schema }) => `${camel(name)}?: ${typeOf(schema)} | undefined`).join('; ')} }`;
 
-const routeOf = (route) =>
-  `${comment(route.summary, '  ')}  '${route.name}': { query: ${queryOf(route)}; body: ${route.body ?? (route.bytesIn ? 'Uint8Array' : 'undefined')}; answer: ${route.answer ?? 'Uint8Array'} };\n`;
+function routeOf(route) {
+  const body = route.body ?? (route.bytesIn ? 'Uint8Array' : 'undefined');
+  const answer = route.answer ?? 'Uint8Array';
+  const types = `query: ${queryOf(route)}; body: ${body}; answer: ${answer}`;
+  return `${comment(route.summary, '  ')}  '${route.name}': { ${types} };\n`;
+}
 
 /** Returns the source of `api.ts`. */
 export function typescript({ routes, types, codes }) {
@@ -74,7 +87,8 @@ export function typescript({ routes, types, codes }) {
   }
   const rows = Object.entries(nested).map(([name, fields]) => `  ${name}: ${JSON.stringify(fields)},\n`);
   const kinds = routes.map(
-    ({ name, body, answer }) => `  '${name}': [${body ? `'${body}'` : 'undefined'}, ${answer ? `'${answer}'` : 'undefined'}],\n`,
+    ({ name, body, answer }) =>
+      `  '${name}': [${body ? `'${body}'` : 'undefined'}, ${answer ? `'${answer}'` : 'undefined'}],\n`,
   );
   return `// Written by \`sdks/api/generate.mjs\` from the OpenAPI document of a host. Do not edit.
 
@@ -87,12 +101,18 @@ ${routes.map(routeOf).join('')}}
 export const routes: Record<keyof Routes, [body: string | undefined, answer: string | undefined]> = {
 ${kinds.join('')}};
 
-/** The fields of each type that hold other types: \`Type\`, \`[Type\` for a list, \`{Type\` for a map; \`...\` names a base. */
+/**
+ * The fields of each type that hold other types: \`Type\`, \`[Type\` for a list, \`{Type\` for a map; \`...\` names a
+ * base.
+ */
 export const nested: Record<string, Record<string, string>> = {
 ${rows.join('')}};
 
 /** The stable codes of problems that the OpenAPI document names. */
 export type ProblemCode =
-${codes.map((code) => `  | '${code}'\n`).join('').trimEnd()};
+${codes
+  .map((code) => `  | '${code}'\n`)
+  .join('')
+  .trimEnd()};
 `;
 }

@@ -1471,7 +1471,10 @@ export const routes: Record<keyof Routes, [body: string | undefined, answer: str
   'POST /v1/schedules/{id}/backfill': ['Backfill', 'Backfilled'],
 };
 
-/** The fields of each type that hold other types: `Type`, `[Type` for a list, `{Type` for a map; `...` names a base. */
+/**
+ * The fields of each type that hold other types: `Type`, `[Type` for a list, `{Type` for a map; `...` names a
+ * base.
+ */
 export const nested: Record<string, Record<string, string>> = {
   Accepted: {},
   AcknowledgeEvents: {},

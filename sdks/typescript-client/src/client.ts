@@ -8,14 +8,12 @@ import type {
   Health,
   InvocationCounts,
   InvocationPage,
-  InvocationState,
   InvocationSummary,
   Module,
   ModuleList,
   ObjectItem,
   ObjectList,
   PromisePage,
-  PromiseState,
   PromiseSummary,
   Readiness,
   ScheduleList,
@@ -25,6 +23,7 @@ import type {
 import { SegnoError } from './errors.js';
 import { type EventOptions, acknowledge, read } from './events.js';
 import { Execution } from './execution.js';
+import type { ExecutionFilter, ListOptions, PromiseFilter } from './filters.js';
 import { Listing } from './listing.js';
 import { ObjectHandle } from './object.js';
 import { type CallOptions, type ClientOptions, type WaitOptions, settingsOf } from './options.js';
@@ -38,53 +37,13 @@ import { endOf, isSettled, outcomeOf, outputOf } from './waiting.js';
 /** Longest wait of the request that starts, in milliseconds. */
 const START_WAIT_MS = 30_000;
 
-/** Options of every list. */
-export interface ListOptions extends CallOptions {
-  /** Only ids that begin so. */
-  prefix?: string | undefined;
-  /** Number of items fetched at once (1 to 1000). Default: 100. */
-  pageSize?: number | undefined;
-}
-
-/** Filters of a list of executions; each further one narrows it. */
-export interface ExecutionFilter extends ListOptions {
-  /** Alias of the module through which the function was called. */
-  module?: string | undefined;
-  /** Name of the function. */
-  function?: string | undefined;
-  /** State of the execution. */
-  state?: InvocationState | undefined;
-  /** Label, as `name=value`. */
-  label?: string | undefined;
-  /** Id of the calling execution. */
-  parent?: string | undefined;
-  /** True for executions without a caller. */
-  roots?: boolean | undefined;
-  /** True for those that cannot go on by themselves. */
-  stuck?: boolean | undefined;
-  /** Text in the failure, the last error or the reason of a halt. */
-  error?: string | undefined;
-  /** Created at this instant or later. */
-  since?: Date | number | undefined;
-  /** Created before this instant. */
-  until?: Date | number | undefined;
-}
-
-/** Filters of a list of promises. */
-export interface PromiseFilter extends ListOptions {
-  /** State of the promise. */
-  state?: PromiseState | undefined;
-  /** True for promises that people or other systems settle. */
-  external?: boolean | undefined;
-  /** Tags that it has, all of them. */
-  tags?: Record<string, string> | undefined;
-}
-
 /** A client of one host, or of several behind one address. It keeps no connection that would have to be closed. */
 export class Client {
   readonly #transport: Transport;
 
-  /** Sends nothing. Without `server` and `token` it reads `SEGNO_SERVER` and `SEGNO_TOKEN`, as the command line does. */
+  /**
+   * Sends nothing. Without `server` and `token` it reads `SEGNO_SERVER` and `SEGNO_TOKEN`, as the command line does.
+   */
   constructor(options: ClientOptions = {}) {
     this.#transport = new Transport(settingsOf(options));
   }
@@ -95,13 +54,21 @@ export class Client {
   }
 
   /** Starts a function (`MODULE/FUNCTION`, `MODULE/OBJECT@KEY/FUNCTION`), and returns at once. */
-  async start<Output = unknown>(target: string, input?: unknown, options: StartOptions = {}): Promise<Execution<Output>> {
+  async start<Output = unknown>(
+    target: string,
+    input?: unknown,
+    options: StartOptions = {},
+  ): Promise<Execution<Output>> {
     const { id, created, behind, invocation } = await this.#start(target, input, options, 0);
     return new Execution<Output>(this.#transport, id, { created, behind, outcome: invocation });
   }
 
   /** Starts a function, waits for its end, and returns its output; throws as `Execution.result` does. */
-  async call<Output = unknown>(target: string, input?: unknown, options: StartOptions & WaitOptions = {}): Promise<Output> {
+  async call<Output = unknown>(
+    target: string,
+    input?: unknown,
+    options: StartOptions & WaitOptions = {},
+  ): Promise<Output> {
     const until = endOf(options.waitMs);
     const started = await this.#start(target, input, options, Math.min(START_WAIT_MS, Math.max(0, until - Date.now())));
     const { id, invocation } = started;
@@ -149,13 +116,19 @@ export class Client {
   }
 
   /** Makes a promise, or finds the one with the same id. */
-  async createPromise<Value = unknown>(promise: CreatePromise, options: CallOptions = {}): Promise<PromiseHandle<Value>> {
+  async createPromise<Value = unknown>(
+    promise: CreatePromise,
+    options: CallOptions = {},
+  ): Promise<PromiseHandle<Value>> {
     await this.#transport.send('POST /v1/promises', { body: promise, isRepeatable: true, signal: options.signal });
     return new PromiseHandle<Value>(this.#transport, promise.id);
   }
 
   /** Promises, by id. */
-  promises({ state, external, tags, prefix, pageSize, signal }: PromiseFilter = {}): Listing<PromiseSummary, PromisePage> {
+  promises({ state, external, tags, prefix, pageSize, signal }: PromiseFilter = {}): Listing<
+    PromiseSummary,
+    PromisePage
+  > {
     const query = { state, external, prefix, tags: tags && JSON.stringify(tags), limit: pageSize };
     return new Listing(
       (after) => this.#transport.send('GET /v1/promises', { query: { ...query, after }, signal }),
@@ -180,15 +153,22 @@ export class Client {
   }
 
   /** Schedules, by id. */
-  schedules({ label, prefix, pageSize, signal }: ListOptions & { label?: string | undefined } = {}): Listing<ScheduleView, ScheduleList> {
+  schedules({ label, prefix, pageSize, signal }: ListOptions & { label?: string | undefined } = {}): Listing<
+    ScheduleView,
+    ScheduleList
+  > {
     return new Listing(
-      (after) => this.#transport.send('GET /v1/schedules', { query: { label, prefix, after, limit: pageSize }, signal }),
+      (after) =>
+        this.#transport.send('GET /v1/schedules', { query: { label, prefix, after, limit: pageSize }, signal }),
       (page) => page.items,
       (page) => page.next,
     );
   }
 
-  /** Published events, the oldest first, each at least once: `for await (const event of client.events())`. It does not end by itself. */
+  /**
+   * Published events, the oldest first, each at least once: `for await (const event of client.events())`. It does not
+   * end by itself.
+   */
   events(options: EventOptions = {}): AsyncGenerator<CloudEvent, void, undefined> {
     return read(this.#transport, options);
   }
@@ -222,7 +202,10 @@ export class Client {
 
   /** The component of a module. */
   async component(name: string, options: CallOptions = {}): Promise<Uint8Array> {
-    return this.#transport.send('GET /v1/modules/{module}/component', { path: { module: name }, signal: options.signal });
+    return this.#transport.send('GET /v1/modules/{module}/component', {
+      path: { module: name },
+      signal: options.signal,
+    });
   }
 
   /** Removes an alias: it starts nothing any more. */
@@ -249,8 +232,8 @@ export class Client {
   }
 
   /**
-   * Sends a request that this client has no method for, such as `request('GET', '/v1/limits')`. Bodies and answers are those of
-   * the HTTP API, with its names of fields. A `GET` is tried again; others only with `isRepeatable`.
+   * Sends a request that this client has no method for, such as `request('GET', '/v1/limits')`. Bodies and answers are
+   * those of the HTTP API, with its names of fields. A `GET` is tried again; others only with `isRepeatable`.
    */
   async request(
     method: string,
@@ -282,7 +265,12 @@ export class Client {
     return options.id === undefined && isRepeatable ? { ...started, created: true } : started;
   }
 
-  async #page(filter: ExecutionFilter, after: string | undefined, limit: number | undefined, counts?: boolean): Promise<InvocationPage> {
+  async #page(
+    filter: ExecutionFilter,
+    after: string | undefined,
+    limit: number | undefined,
+    counts?: boolean,
+  ): Promise<InvocationPage> {
     const { signal, pageSize: _, since, until, ...rest } = filter;
     const query = { ...rest, sinceAtMs: instant(since), untilAtMs: instant(until), after, limit, counts };
     return this.#transport.send('GET /v1/invocations', { query, signal });

@@ -31,7 +31,10 @@ export class UnreachableError extends SegnoError {
     readonly wasSent: boolean,
     cause: unknown,
   ) {
-    super(`no host answers at ${server}${reasonOf(cause)}; start one with \`segno serve\`, or name another in SEGNO_SERVER`, { cause });
+    super(
+      `no host answers at ${server}${reasonOf(cause)}; start one with \`segno serve\`, or name another in SEGNO_SERVER`,
+      { cause },
+    );
   }
 }
 
@@ -156,7 +159,9 @@ export class ExecutionFailedError extends SegnoError {
     /** True if it was killed. */
     readonly killed: boolean,
   ) {
-    super(`\`${id}\` ${killed ? 'was killed' : WORDS[state] ?? `is ${state}`}: ${failure.message} (code ${failure.code})`);
+    super(
+      `\`${id}\` ${killed ? 'was killed' : (WORDS[state] ?? `is ${state}`)}: ${failure.message} (code ${failure.code})`,
+    );
   }
 }
 
@@ -223,7 +228,7 @@ export class PromiseFailedError extends SegnoError {
 const WORDS: Record<string, string> = { rejected: 'failed', cancelled: 'was cancelled', 'timed-out': 'timed out' };
 
 function reasonOf(cause: unknown): string {
-  const inner = cause instanceof Error ? cause.cause ?? cause : cause;
+  const inner = cause instanceof Error ? (cause.cause ?? cause) : cause;
   const { code, message } = (inner ?? {}) as { code?: string; message?: string };
   const reason = code ?? message;
   return reason ? ` (${reason})` : '';

@@ -9,8 +9,8 @@ export interface EventOptions extends CallOptions {
   /** Pattern of topics, such as `order.*`. Default: every topic. */
   topic?: string | undefined;
   /**
-   * True (the default): an event is acknowledged when the loop asks for the next one, so that an event whose handling throws
-   * comes again. False: nothing is acknowledged, and the reader goes on behind what it has shown.
+   * True (the default): an event is acknowledged when the loop asks for the next one, so that an event whose handling
+   * throws comes again. False: nothing is acknowledged, and the reader goes on behind what it has shown.
    */
   acknowledge?: boolean | undefined;
   /** Number of events fetched at once, and at most delivered again after a crash (1 to 1000). Default: 100. */
@@ -28,7 +28,14 @@ const ACKNOWLEDGE_MS = 1_000;
 
 /** Reads events, the oldest first. */
 export async function* read(transport: Transport, options: EventOptions): AsyncGenerator<CloudEvent, void, undefined> {
-  const { topic, pageSize, untilEmpty = false, acknowledge: isAcknowledging = true, retryForMs = Infinity, signal } = options;
+  const {
+    topic,
+    pageSize,
+    untilEmpty = false,
+    acknowledge: isAcknowledging = true,
+    retryForMs = Infinity,
+    signal,
+  } = options;
   let handled: string[] = [];
   let acknowledgedAt = Date.now();
   const flush = async () => {
@@ -65,7 +72,12 @@ export async function* read(transport: Transport, options: EventOptions): AsyncG
 }
 
 /** Acknowledges events: they are not read again. */
-export async function acknowledge(transport: Transport, ids: string[], options: CallOptions, retryForMs?: number): Promise<number> {
+export async function acknowledge(
+  transport: Transport,
+  ids: string[],
+  options: CallOptions,
+  retryForMs?: number,
+): Promise<number> {
   let acknowledged = 0;
   for (let from = 0; from < ids.length; from += 1_000) {
     const answer = await transport.send('POST /v1/events/ack', {

@@ -56,7 +56,11 @@ export class Execution<Output = unknown> {
   readonly #transport: Transport;
 
   /** @internal */
-  constructor(transport: Transport, id: string, started?: { created: boolean; behind: BehindLimit | undefined; outcome: InvocationOutcome }) {
+  constructor(
+    transport: Transport,
+    id: string,
+    started?: { created: boolean; behind: BehindLimit | undefined; outcome: InvocationOutcome },
+  ) {
     this.#transport = transport;
     this.id = id;
     this.created = started?.created;
@@ -133,7 +137,11 @@ export class Execution<Output = unknown> {
   }
 
   /** Sends an update, and returns when the workflow has accepted it. */
-  async sendUpdate<Answer = unknown>(name: string, input?: unknown, options: UpdateOptions = {}): Promise<Update<Answer>> {
+  async sendUpdate<Answer = unknown>(
+    name: string,
+    input?: unknown,
+    options: UpdateOptions = {},
+  ): Promise<Update<Answer>> {
     const request = updateRequest(this.id, name, input, options);
     return new Update<Answer>(this.#transport, request, await accepted(this.#transport, request, options));
   }
@@ -175,7 +183,11 @@ export class Execution<Output = unknown> {
       isRepeatable: options.id !== undefined,
       signal: options.signal,
     });
-    return new Execution(this.#transport, started.id, { created: started.created, behind: started.behind, outcome: started.invocation });
+    return new Execution(this.#transport, started.id, {
+      created: started.created,
+      behind: started.behind,
+      outcome: started.invocation,
+    });
   }
 
   /** Removes it after its end, with everything that it made. */
@@ -184,7 +196,7 @@ export class Execution<Output = unknown> {
     return this.#transport.send('DELETE /v1/invocations/{id}', {
       path: { id: this.id },
       query: { cancel, graceMs: cancel ? graceMs : undefined },
-      waitMs: cancel ? graceMs ?? 10_000 : 0,
+      waitMs: cancel ? (graceMs ?? 10_000) : 0,
       signal: options.signal,
     });
   }

@@ -5,7 +5,7 @@
  */
 
 export { Client } from './client.js';
-export type { ExecutionFilter, ListOptions, PromiseFilter } from './client.js';
+export type { ExecutionFilter, ListOptions, PromiseFilter } from './filters.js';
 export type { CallOptions, ClientOptions, RetryOptions, WaitOptions } from './options.js';
 export { Execution } from './execution.js';
 export type { QueryOptions, RemoveOptions, RestartOptions, SignalOptions } from './execution.js';

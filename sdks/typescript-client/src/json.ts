@@ -1,8 +1,12 @@
-// JSON as the host takes it. Values that JSON cannot say are refused with their place, instead of becoming `null` or `{}`.
+// JSON as the host takes it. Values that JSON cannot say are refused with their place, instead of becoming `null` or
+// `{}`.
 
 import { InvalidValueError } from './errors.js';
 
-/** How values become text and come back. The default is `JSON` with checks; another keeps, for example, all digits of numbers. */
+/**
+ * How values become text and come back. The default is `JSON` with checks; another keeps, for example, all digits of
+ * numbers.
+ */
 export interface JsonCodec {
   /** Writes a value. */
   stringify(value: unknown): string;
@@ -10,7 +14,10 @@ export interface JsonCodec {
   parse(text: string): unknown;
 }
 
-/** `JSON`, which refuses what it would change silently. Numbers have the 53 bits of JavaScript: a longer one is rounded. */
+/**
+ * `JSON`, which refuses what it would change silently. Numbers have the 53 bits of JavaScript: a longer one is
+ * rounded.
+ */
 export const plainJson: JsonCodec = {
   stringify(value) {
     check(value, '', []);
@@ -44,7 +51,8 @@ function check(value: unknown, place: string, above: readonly object[]): void {
   }
   if (value === null || typeof (value as { toJSON?: unknown }).toJSON === 'function') return;
   if (value instanceof Map || value instanceof Set) refuse(`is a ${value.constructor.name}, which JSON would empty`);
-  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) refuse('is binary: pass a text, for example in base64');
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer)
+    refuse('is binary: pass a text, for example in base64');
   if (above.includes(value)) refuse('contains itself');
   const within = [...above, value];
   if (Array.isArray(value)) {

@@ -17,7 +17,10 @@ export class Listing<Item, Page> implements AsyncIterable<Item> {
     this.#next = next;
   }
 
-  /** The pages, with what they have beside the items: `counts`, and rows that cannot be read. A page may be empty and still not be the last. */
+  /**
+   * The pages, with what they have beside the items: `counts`, and rows that cannot be read. A page may be empty and
+   * still not be the last.
+   */
   async *pages(): AsyncGenerator<Page, void, undefined> {
     let after: string | undefined;
     do {

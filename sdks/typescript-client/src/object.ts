@@ -23,7 +23,9 @@ export class ObjectHandle {
   constructor(transport: Transport, kind: string, key: string) {
     const [module, object, ...more] = kind.split('/');
     if (!module || !object || more.length > 0) {
-      throw new InvalidArgumentError(`\`${kind}\` is not a kind of objects: write MODULE/OBJECT, and pass the key by itself`);
+      throw new InvalidArgumentError(
+        `\`${kind}\` is not a kind of objects: write MODULE/OBJECT, and pass the key by itself`,
+      );
     }
     this.#transport = transport;
     this.#path = { module, object, key };
@@ -36,7 +38,11 @@ export class ObjectHandle {
   }
 
   /** Calls a function, waits for its end, and returns its output; throws as `Execution.result` does. */
-  async call<Output = unknown>(name: string, input?: unknown, options: ObjectStartOptions & WaitOptions = {}): Promise<Output> {
+  async call<Output = unknown>(
+    name: string,
+    input?: unknown,
+    options: ObjectStartOptions & WaitOptions = {},
+  ): Promise<Output> {
     const until = endOf(options.waitMs);
     const waitMs = Math.min(START_WAIT_MS, Math.max(0, until - Date.now()));
     const started = await this.#start(name, input, options, waitMs);
@@ -45,17 +51,24 @@ export class ObjectHandle {
   }
 
   /**
-   * Starts a function, and returns at once. Without an `id` this start is not repeated after a lost answer, because some
-   * functions run once for their key under an id that the host chooses.
+   * Starts a function, and returns at once. Without an `id` this start is not repeated after a lost answer, because
+   * some functions run once for their key under an id that the host chooses.
    */
-  async start<Output = unknown>(name: string, input?: unknown, options: ObjectStartOptions = {}): Promise<Execution<Output>> {
+  async start<Output = unknown>(
+    name: string,
+    input?: unknown,
+    options: ObjectStartOptions = {},
+  ): Promise<Execution<Output>> {
     const { id, created, behind, invocation } = await this.#start(name, input, options, 0);
     return new Execution<Output>(this.#transport, id, { created, behind, outcome: invocation });
   }
 
   /** Its state, with the execution that has the turn, if any. */
   async status(options: CallOptions = {}): Promise<ObjectView> {
-    return this.#transport.send('GET /v1/objects/{module}/{object}/{key}', { path: this.#path, signal: options.signal });
+    return this.#transport.send('GET /v1/objects/{module}/{object}/{key}', {
+      path: this.#path,
+      signal: options.signal,
+    });
   }
 
   /** The value of one name of its state; `undefined` if there is none. */
@@ -123,7 +136,10 @@ export class ObjectPromise<Value = unknown> {
 
   /** Its state; pending if it was never made. */
   async status(options: CallOptions = {}): Promise<ObjectPromiseView> {
-    return this.#transport.send('GET /v1/objects/{module}/{object}/{key}/promises/{name}', { path: this.#path, signal: options.signal });
+    return this.#transport.send('GET /v1/objects/{module}/{object}/{key}/promises/{name}', {
+      path: this.#path,
+      signal: options.signal,
+    });
   }
 
   /** Settles it with a value, also before anything waits for it. */

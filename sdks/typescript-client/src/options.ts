@@ -20,7 +20,10 @@ export interface ClientOptions {
   server?: string;
   /** Token of the host. Default: `SEGNO_TOKEN`. */
   token?: string;
-  /** Longest time for the answer to one request, without the time that the request asks the host to wait, in milliseconds. Default: 30,000. */
+  /**
+   * Longest time for the answer to one request, without the time that the request asks the host to wait, in
+   * milliseconds. Default: 30,000.
+   */
   requestTimeoutMs?: number;
   /** When requests are tried again; `false`: never. */
   retry?: RetryOptions | false;
@@ -61,7 +64,7 @@ const DEFAULT_SERVER = 'http://127.0.0.1:7766';
 export function settingsOf(options: ClientOptions): Settings {
   const environment: Record<string, string | undefined> =
     (globalThis as { process?: { env?: Record<string, string | undefined> } }).process?.env ?? {};
-  const retry = options.retry === false ? { forMs: 0 } : options.retry ?? {};
+  const retry = options.retry === false ? { forMs: 0 } : (options.retry ?? {});
   return {
     server: addressOf(options.server ?? (environment['SEGNO_SERVER'] || DEFAULT_SERVER)),
     token: options.token ?? (environment['SEGNO_TOKEN'] || undefined),
@@ -88,7 +91,9 @@ function addressOf(server: string): string {
     throw new InvalidArgumentError(`\`${server}\` is not a server's address: it must begin with http:// or https://`);
   }
   if (url.search !== '' || url.hash !== '' || url.username !== '') {
-    throw new InvalidArgumentError(`\`${server}\` is not a server's address: it must end with the host name, the port or a path`);
+    throw new InvalidArgumentError(
+      `\`${server}\` is not a server's address: it must end with the host name, the port or a path`,
+    );
   }
   return url.href.replace(/\/+$/, '');
 }

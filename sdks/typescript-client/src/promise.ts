@@ -30,7 +30,10 @@ export class PromiseHandle<Value = unknown> {
 
   /** Settles it with a value. A promise settles once: `changed` is false if it was settled before. */
   async resolve(value?: Value, options: CallOptions = {}): Promise<PromiseView> {
-    return this.#transport.send('POST /v1/promises/{id}/resolve', { ...this.#same(options), body: { value: value ?? null } });
+    return this.#transport.send('POST /v1/promises/{id}/resolve', {
+      ...this.#same(options),
+      body: { value: value ?? null },
+    });
   }
 
   /** Settles it with a failure. */

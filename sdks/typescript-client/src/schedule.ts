@@ -36,8 +36,12 @@ export class Schedule {
     return this.#transport.send('POST /v1/schedules/{id}/resume', this.#same(options));
   }
 
-  /** Starts an execution now, also of a paused schedule. With the instant `at` the same request again starts nothing. */
-  async trigger<Output = unknown>(options: CallOptions & { at?: Date | number | undefined } = {}): Promise<Execution<Output>> {
+  /**
+   * Starts an execution now, also of a paused schedule. With the instant `at` the same request again starts nothing.
+   */
+  async trigger<Output = unknown>(
+    options: CallOptions & { at?: Date | number | undefined } = {},
+  ): Promise<Execution<Output>> {
     const { id } = await this.#transport.send('POST /v1/schedules/{id}/trigger', {
       path: { id: this.id },
       body: { atMs: instant(options.at) },
@@ -47,7 +51,10 @@ export class Schedule {
     return new Execution<Output>(this.#transport, id);
   }
 
-  /** Starts the missed occurrences from `from` up to `to`, at most the first 100: `nextAtMs` of the answer is the `from` of the next request. */
+  /**
+   * Starts the missed occurrences from `from` up to `to`, at most the first 100: `nextAtMs` of the answer is the
+   * `from` of the next request.
+   */
   async backfill(from: Date | number, to: Date | number, options: CallOptions = {}): Promise<Backfilled> {
     return this.#transport.send('POST /v1/schedules/{id}/backfill', {
       ...this.#same(options),

@@ -7,8 +7,9 @@ import { randomKey } from './time.js';
 /** Options of a new execution. */
 export interface StartOptions extends CallOptions {
   /**
-   * Id of the execution. A start with the same id, function and input again finds the first execution; with others it is
-   * refused (`ConflictError`, code `key-reused`). Default: made by the client, so that a repeat after a lost answer starts nothing twice.
+   * Id of the execution. A start with the same id, function and input again finds the first execution; with others it
+   * is refused (`ConflictError`, code `key-reused`). Default: made by the client, so that a repeat after a lost answer
+   * starts nothing twice.
    */
   id?: string | undefined;
   /** Labels by which executions are listed. */

@@ -21,13 +21,19 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 /** A signal that is aborted after `ms`, or with `signal`. `dispose` ends its timer. */
-export function deadline(ms: number, signal?: AbortSignal): { signal: AbortSignal; isOver: () => boolean; dispose: () => void } {
+export function deadline(
+  ms: number,
+  signal?: AbortSignal,
+): { signal: AbortSignal; isOver: () => boolean; dispose: () => void } {
   const controller = new AbortController();
   let isOver = false;
-  const timer = setTimeout(() => {
-    isOver = true;
-    controller.abort();
-  }, Math.min(ms, LONGEST_TIMER_MS));
+  const timer = setTimeout(
+    () => {
+      isOver = true;
+      controller.abort();
+    },
+    Math.min(ms, LONGEST_TIMER_MS),
+  );
   const abort = () => controller.abort(signal?.reason);
   if (signal?.aborted) abort();
   signal?.addEventListener('abort', abort, { once: true });

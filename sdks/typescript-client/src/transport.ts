@@ -3,7 +3,14 @@
 import type { Routes } from './api.js';
 import { routes } from './api.js';
 import type { Problem } from './errors.js';
-import { RefusedError, RequestTimeoutError, SegnoError, UnexpectedAnswerError, UnreachableError, refusal } from './errors.js';
+import {
+  RefusedError,
+  RequestTimeoutError,
+  SegnoError,
+  UnexpectedAnswerError,
+  UnreachableError,
+  refusal,
+} from './errors.js';
 import type { Settings } from './options.js';
 import { deadline, pause } from './time.js';
 import { fromWire, queryPairs, toWire } from './wire.js';
@@ -38,10 +45,19 @@ interface RawRequest {
   signal: AbortSignal | undefined;
 }
 
-/** Until a host has answered once, a wrong address is more likely than a restart: the client gives up after this time. */
+/**
+ * Until a host has answered once, a wrong address is more likely than a restart: the client gives up after this time.
+ */
 const FIRST_ANSWER_MS = 2_000;
 /** Causes of `fetch` failing before anything was sent. */
-const NOT_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
+const NOT_SENT = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
 /** Codes of 503 that say that trying again at once has no use. */
 const NOT_AGAIN = new Set(['not-begun', 'read-too-long']);
 
@@ -81,7 +97,13 @@ export class Transport {
   }
 
   /** Sends any JSON to any path of the API. Names of fields stay as they are. */
-  async raw(method: string, path: string, body: unknown, isRepeatable: boolean, signal?: AbortSignal): Promise<unknown> {
+  async raw(
+    method: string,
+    path: string,
+    body: unknown,
+    isRepeatable: boolean,
+    signal?: AbortSignal,
+  ): Promise<unknown> {
     const response = await this.#attempts({
       method,
       path,
@@ -105,7 +127,9 @@ export class Transport {
       } catch (error) {
         if (!(error instanceof SegnoError) || !isWorthAnother(error, request.isRepeatable)) throw error;
         const forMs =
-          error instanceof UnreachableError && !this.#hasAnswered ? Math.min(request.retryForMs, FIRST_ANSWER_MS) : request.retryForMs;
+          error instanceof UnreachableError && !this.#hasAnswered
+            ? Math.min(request.retryForMs, FIRST_ANSWER_MS)
+            : request.retryForMs;
         const pauseMs = retryAfterOf(error) ?? backoffMs * (0.5 + Math.random() / 2);
         if (Date.now() + pauseMs > startedAt + forMs) throw error;
         await pause(pauseMs, request.signal);
@@ -121,7 +145,12 @@ export class Transport {
     try {
       const response = await fetch(server + request.path, {
         method: request.method,
-        headers: { accept: 'application/json', ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers, ...request.headers },
+        headers: {
+          accept: 'application/json',
+          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+          ...headers,
+          ...request.headers,
+        },
         // `Uint8Array` is a body, whatever buffer it is a view of.
         ...(request.body === undefined ? {} : { body: request.body as BodyInit }),
         signal: limit.signal,
@@ -167,7 +196,8 @@ export class Transport {
 function isWorthAnother(error: SegnoError, isRepeatable: boolean): boolean {
   if (error instanceof UnreachableError) return isRepeatable || !error.wasSent;
   if (error instanceof RequestTimeoutError) return isRepeatable;
-  if (error instanceof UnexpectedAnswerError) return error.status === 429 || (isRepeatable && [502, 503, 504].includes(error.status));
+  if (error instanceof UnexpectedAnswerError)
+    return error.status === 429 || (isRepeatable && [502, 503, 504].includes(error.status));
   if (!(error instanceof RefusedError)) return false;
   if (error.status === 429) return true;
   if (error.status !== 503 || NOT_AGAIN.has(error.code)) return false;

@@ -70,7 +70,11 @@ export const updateRequest = (id: string, name: string, input: unknown, options:
 });
 
 /** Sends an update until it is accepted. */
-export async function accepted(transport: Transport, request: UpdateRequest, options: WaitOptions): Promise<UpdateAnswer> {
+export async function accepted(
+  transport: Transport,
+  request: UpdateRequest,
+  options: WaitOptions,
+): Promise<UpdateAnswer> {
   return sent(transport, request, 'accepted', endOf(options.waitMs), options);
 }
 
@@ -81,7 +85,11 @@ export async function completed(transport: Transport, request: UpdateRequest, op
     const answer = await sent(transport, request, 'completed', until, options);
     if (answer.state === 'completed') return answer.output ?? null;
     if (answer.state === 'failed') {
-      throw new UpdateFailedError(answer.id, answer.name, answer.failure ?? { code: 500, message: 'without a failure' });
+      throw new UpdateFailedError(
+        answer.id,
+        answer.name,
+        answer.failure ?? { code: 500, message: 'without a failure' },
+      );
     }
     if (Date.now() >= until) throw new WaitTimeoutError(answer.promise, answer.state, options.waitMs ?? 0);
   }

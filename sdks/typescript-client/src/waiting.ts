@@ -18,10 +18,16 @@ const SETTLED: ReadonlySet<InvocationState> = new Set(['resolved', 'rejected', '
 export const isSettled = (state: InvocationState): boolean => SETTLED.has(state);
 
 /** The instant at which a wait of `waitMs` ends, in milliseconds since 1970. */
-export const endOf = (waitMs: number | undefined): number => (waitMs === undefined ? Infinity : Date.now() + length('waitMs', waitMs));
+export const endOf = (waitMs: number | undefined): number =>
+  waitMs === undefined ? Infinity : Date.now() + length('waitMs', waitMs);
 
 /** Waits until an execution has ended or is halted, or until `until`; returns its state then. */
-export async function outcomeOf(transport: Transport, id: string, until: number, options: WaitOptions): Promise<InvocationOutcome> {
+export async function outcomeOf(
+  transport: Transport,
+  id: string,
+  until: number,
+  options: WaitOptions,
+): Promise<InvocationOutcome> {
   for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(pollMs * 2, LONGEST_POLL_MS)) {
     const waitMs = Math.max(0, Math.min(pollMs, until - Date.now()));
     const beganAt = Date.now();

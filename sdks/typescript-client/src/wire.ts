@@ -1,5 +1,5 @@
-// Names of fields: `createdAtMs` here, `created_at_ms` in the API. Only the fields of the API's own types are renamed; values of
-// users (inputs, outputs, labels, state) keep their names.
+// Names of fields: `createdAtMs` here, `created_at_ms` in the API. Only the fields of the API's own types are renamed;
+// values of users (inputs, outputs, labels, state) keep their names.
 
 import { nested } from './api.js';
 
@@ -18,7 +18,12 @@ export const queryPairs = (query: object | undefined): [string, string][] =>
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => [snake(name), String(value)]);
 
-function renamed(value: unknown, type: string, rename: (name: string) => string, lookUp: (name: string) => string): unknown {
+function renamed(
+  value: unknown,
+  type: string,
+  rename: (name: string) => string,
+  lookUp: (name: string) => string,
+): unknown {
   const fields = fieldsOf(type);
   if (fields === undefined || value === null || typeof value !== 'object') return value;
   const result: Record<string, unknown> = {};
@@ -30,10 +35,18 @@ function renamed(value: unknown, type: string, rename: (name: string) => string,
   return result;
 }
 
-function renamedPart(part: unknown, type: string, rename: (name: string) => string, lookUp: (name: string) => string): unknown {
-  if (type.startsWith('[') && Array.isArray(part)) return part.map((one) => renamed(one, type.slice(1), rename, lookUp));
+function renamedPart(
+  part: unknown,
+  type: string,
+  rename: (name: string) => string,
+  lookUp: (name: string) => string,
+): unknown {
+  if (type.startsWith('[') && Array.isArray(part))
+    return part.map((one) => renamed(one, type.slice(1), rename, lookUp));
   if (type.startsWith('{') && part !== null && typeof part === 'object') {
-    return Object.fromEntries(Object.entries(part).map(([name, one]) => [name, renamed(one, type.slice(1), rename, lookUp)]));
+    return Object.fromEntries(
+      Object.entries(part).map(([name, one]) => [name, renamed(one, type.slice(1), rename, lookUp)]),
+    );
   }
   return renamed(part, type, rename, lookUp);
 }

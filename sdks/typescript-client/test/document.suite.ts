@@ -22,12 +22,17 @@ suite('the document of the API', () => {
     const generator = (await import(new URL('api/generate.mjs', SDKS).href)) as { filesOf(document: unknown): Files };
     for (const [file, expected] of generator.filesOf(document)) {
       const actual = await readFile(fileURLToPath(file), 'utf8');
-      assert.ok(actual === expected, `${fileURLToPath(file)} is not what the API says: run \`node sdks/api/generate.mjs ${host.server}\``);
+      assert.ok(
+        actual === expected,
+        `${fileURLToPath(file)} is not what the API says: run \`node sdks/api/generate.mjs ${host.server}\``,
+      );
     }
   });
 
   test('each route has a method, and no other route is used', async () => {
-    const used = new Set([...(await source()).matchAll(/'((?:GET|POST|PUT|PATCH|DELETE) \/[^']*)'/g)].map(([, route]) => route));
+    const used = new Set(
+      [...(await source()).matchAll(/'((?:GET|POST|PUT|PATCH|DELETE) \/[^']*)'/g)].map(([, route]) => route),
+    );
     assert.deepEqual([...used].sort(), Object.keys(routes).sort());
   });
 
@@ -35,7 +40,16 @@ suite('the document of the API', () => {
     const { host } = await sharedHost();
     const document = JSON.stringify(await (await fetch(`${host.server}/openapi.json`)).json());
     const page = await readFile(fileURLToPath(new URL('../docs/api.md', SDKS)), 'utf8');
-    const codes = ['not-begun', 'read-too-long', 'unknown-outcome', 'journal-grew', 'query-failed', 'update-refused', 'key-reused', 'object-busy'];
+    const codes = [
+      'not-begun',
+      'read-too-long',
+      'unknown-outcome',
+      'journal-grew',
+      'query-failed',
+      'update-refused',
+      'key-reused',
+      'object-busy',
+    ];
     const text = await source();
     for (const code of codes) {
       assert.ok(text.includes(code), `\`${code}\` is not used`);

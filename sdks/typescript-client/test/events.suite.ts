@@ -39,10 +39,13 @@ suite('events', () => {
     await relay.signal('text', 'hello');
     await relay.signal('text', 'world');
     const seen = await read;
-    assert.deepEqual(seen.map(({ type, subject, data }) => [type, subject, data]), [
-      ['relayed', 'relayed', 'hello'],
-      ['relayed', 'relayed', 'world'],
-    ]);
+    assert.deepEqual(
+      seen.map(({ type, subject, data }) => [type, subject, data]),
+      [
+        ['relayed', 'relayed', 'hello'],
+        ['relayed', 'relayed', 'world'],
+      ],
+    );
     await relay.kill();
   });
 
@@ -50,7 +53,8 @@ suite('events', () => {
     await client.call('herald/announce', [2, 0], { id: 'bookmarks' });
     const read = async () => {
       const seen: unknown[] = [];
-      for await (const event of client.events({ topic: 'news.*', untilEmpty: true, acknowledge: false, pageSize: 1 })) seen.push(event.data);
+      for await (const event of client.events({ topic: 'news.*', untilEmpty: true, acknowledge: false, pageSize: 1 }))
+        seen.push(event.data);
       return seen;
     };
     assert.deepEqual(await read(), [0, 1]);

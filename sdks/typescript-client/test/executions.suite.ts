@@ -21,7 +21,11 @@ suite('executions', () => {
   });
 
   test('a start answers at once, and its handle waits', async () => {
-    const started = await client.start<number>('parts/chain', { children: 3 }, { id: 'start/1', labels: { team: 'docs' } });
+    const started = await client.start<number>(
+      'parts/chain',
+      { children: 3 },
+      { id: 'start/1', labels: { team: 'docs' } },
+    );
     assert.deepEqual([started.id, started.created], ['start/1', true]);
     assert.equal(await started.result(), 3);
     const status = await client.execution('start/1').status();
@@ -79,7 +83,8 @@ suite('executions', () => {
   });
 
   test('cancel, kill and time limits end an execution', async () => {
-    const start = (id: string, timeoutMs?: number) => client.start('parts/turns', { steps: 0, turns: 1 }, { id, timeoutMs });
+    const start = (id: string, timeoutMs?: number) =>
+      client.start('parts/turns', { steps: 0, turns: 1 }, { id, timeoutMs });
     const cancelled = await start('cancelled');
     assert.deepEqual(await cancelled.cancel(), { id: 'cancelled', changed: true });
     await assert.rejects(cancelled.result(), { state: 'cancelled', killed: false });
@@ -105,9 +110,14 @@ suite('executions', () => {
     assert.equal(again.id, 'new');
     assert.equal(await again.result(), 5);
     // As soon as the messages about its end are delivered.
-    const removed = await until(() => again.remove().catch((error: { code: string }) => void assert.equal(error.code, 'not-removable')));
+    const removed = await until(() =>
+      again.remove().catch((error: { code: string }) => void assert.equal(error.code, 'not-removable')),
+    );
     assert.equal(removed.id, 'new');
-    await assert.rejects(again.status(), (error: NotFoundError) => error instanceof NotFoundError && error.code === 'unknown-invocation');
+    await assert.rejects(
+      again.status(),
+      (error: NotFoundError) => error instanceof NotFoundError && error.code === 'unknown-invocation',
+    );
   });
 
   test('a start in the future waits for it', async () => {
@@ -119,7 +129,8 @@ suite('executions', () => {
   test('lists have filters, pages and counts', async () => {
     for (let at = 0; at < 5; at += 1) await client.call('parts/leaf', at, { id: `list/${at}`, labels: { of: 'list' } });
     const ids: string[] = [];
-    for await (const item of client.list({ label: 'of=list', function: 'leaf', state: 'resolved', pageSize: 2 })) ids.push(item.id);
+    for await (const item of client.list({ label: 'of=list', function: 'leaf', state: 'resolved', pageSize: 2 }))
+      ids.push(item.id);
     assert.deepEqual(ids, ['list/4', 'list/3', 'list/2', 'list/1', 'list/0']);
     assert.deepEqual((await client.list({ prefix: 'list/' }).take(2)).length, 2);
     assert.deepEqual(await client.counts({ prefix: 'list/' }), { states: { resolved: 5 }, newestOnly: false });
@@ -129,9 +140,12 @@ suite('executions', () => {
   test('log lines are listed', async () => {
     await client.call('herald/announce', [2, 0], { id: 'logged' });
     const lines = await client.execution('logged').logs().take(10);
-    assert.deepEqual(lines.map((line) => [line.level, line.message]), [
-      ['info', 'announcing 0'],
-      ['info', 'announcing 1'],
-    ]);
+    assert.deepEqual(
+      lines.map((line) => [line.level, line.message]),
+      [
+        ['info', 'announcing 0'],
+        ['info', 'announcing 1'],
+      ],
+    );
   });
 });

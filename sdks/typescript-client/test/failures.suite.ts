@@ -31,12 +31,29 @@ async function answering(listener: (number: number, ...request: Parameters<Reque
   await once(server, 'listening');
   after(() => server.close());
   const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { seen, client: new Client({ server: address, token: '', retry: { initialMs: 5, forMs: 3_000 }, requestTimeoutMs: 500 }) };
+  return {
+    seen,
+    client: new Client({ server: address, token: '', retry: { initialMs: 5, forMs: 3_000 }, requestTimeoutMs: 500 }),
+  };
 }
 
-const problem = (response: Parameters<RequestListener>[1], status: number, code: string, headers: Record<string, string> = {}) => {
+const problem = (
+  response: Parameters<RequestListener>[1],
+  status: number,
+  code: string,
+  headers: Record<string, string> = {},
+) => {
   response.writeHead(status, { 'content-type': 'application/problem+json', ...headers });
-  response.end(JSON.stringify({ type: `urn:segno:problem:${code}`, title: 'A title', status, detail: `it is ${code}`, code, more: [1] }));
+  response.end(
+    JSON.stringify({
+      type: `urn:segno:problem:${code}`,
+      title: 'A title',
+      status,
+      detail: `it is ${code}`,
+      code,
+      more: [1],
+    }),
+  );
 };
 
 const json = (response: Parameters<RequestListener>[1], value: unknown) => {
@@ -73,7 +90,10 @@ suite('refusals of a real host', () => {
   test('an input that does not fit names each place', async () => {
     const { client } = await sharedHost();
     await assert.rejects(client.start('parts/chain', { children: 'three' }), (error: InvalidRequestError) => {
-      assert.deepEqual((error.details['errors'] as { path: string }[]).map(({ path }) => path), ['/children']);
+      assert.deepEqual(
+        (error.details['errors'] as { path: string }[]).map(({ path }) => path),
+        ['/children'],
+      );
       return true;
     });
   });
@@ -101,10 +121,15 @@ suite('attempts', () => {
   });
 
   test('what stays unavailable is an error with its code, its details and the id of the request', async () => {
-    const { client } = await answering((_, __, response) => problem(response, 503, 'overloaded', { 'retry-after': '9', 'x-request-id': 'r-1' }));
+    const { client } = await answering((_, __, response) =>
+      problem(response, 503, 'overloaded', { 'retry-after': '9', 'x-request-id': 'r-1' }),
+    );
     await assert.rejects(client.health(), (error: UnavailableError) => {
       assert.ok(error instanceof UnavailableError);
-      assert.deepEqual([error.code, error.requestId, error.retryAfterMs, error.details], ['overloaded', 'r-1', 9_000, { more: [1] }]);
+      assert.deepEqual(
+        [error.code, error.requestId, error.retryAfterMs, error.details],
+        ['overloaded', 'r-1', 9_000, { more: [1] }],
+      );
       return true;
     });
   });
@@ -116,9 +141,18 @@ suite('attempts', () => {
   });
 
   test('a lost answer is asked for again where the same request is the same', async () => {
-    const lose = (number: number, request: Parameters<RequestListener>[0], response: Parameters<RequestListener>[1]) => {
+    const lose = (
+      number: number,
+      request: Parameters<RequestListener>[0],
+      response: Parameters<RequestListener>[1],
+    ) => {
       if (number === 1) request.socket.destroy();
-      else json(response, { id: 'x', created: false, invocation: { id: 'x', state: 'resolved', output: 1, target: '', attempt: 0, created_at_ms: 0 } });
+      else
+        json(response, {
+          id: 'x',
+          created: false,
+          invocation: { id: 'x', state: 'resolved', output: 1, target: '', attempt: 0, created_at_ms: 0 },
+        });
     };
     const safe = await answering(lose);
     const started = await safe.client.start('m/f', 1);
@@ -161,7 +195,10 @@ suite('attempts', () => {
     await new Promise((closed) => server.close(closed));
     const began = Date.now();
     await assert.rejects(new Client({ server: `http://127.0.0.1:${port}` }).health(), (error: UnreachableError) => {
-      assert.match(error.message, /no host answers at http:\/\/127\.0\.0\.1:\d+ \(ECONNREFUSED\); start one with `segno serve`/);
+      assert.match(
+        error.message,
+        /no host answers at http:\/\/127\.0\.0\.1:\d+ \(ECONNREFUSED\); start one with `segno serve`/,
+      );
       return !error.wasSent;
     });
     assert.ok(Date.now() - began < 4_000);
@@ -180,6 +217,9 @@ suite('a host that dies and comes back', () => {
     await deployAll(client);
     const turns = await client.start<number>('parts/turns', { steps: 1, turns: 1 }, { id: 'turns' });
     const result = turns.result();
+    const words = await client.start('parts/collects', null, { id: 'words' });
+    await words.halt();
+    const update = words.update<number>('add_word', 'one');
     const topics = (async () => {
       for await (const event of client.events({ topic: 'news.*' })) return event.type;
       return undefined;
@@ -190,6 +230,8 @@ suite('a host that dies and comes back', () => {
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     await host.up();
     assert.equal(await started, 6);
+    await words.resume();
+    assert.equal(await update, 1);
     await turns.promise('turn-0').resolve(null);
     assert.equal(await result, 1);
     await client.call('herald/announce', [1, 0]);

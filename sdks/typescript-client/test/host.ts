@@ -35,10 +35,14 @@ export class Host {
 
   async up(): Promise<void> {
     const { SEGNO_TOKEN: _, SEGNO_SERVER: __, ...env } = process.env;
-    const host = spawn(PROGRAM, ['serve', '--data', this.folder, '--listen', `127.0.0.1:${this.#port}`, ...this.options], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env,
-    });
+    const host = spawn(
+      PROGRAM,
+      ['serve', '--data', this.folder, '--listen', `127.0.0.1:${this.#port}`, ...this.options],
+      {
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env,
+      },
+    );
     this.#process = host;
     let text = '';
     this.#port = await new Promise<number>((resolve, reject) => {
@@ -49,7 +53,9 @@ export class Host {
       };
       host.stdout?.on('data', look);
       host.stderr?.on('data', look);
-      host.once('error', (error) => reject(new Error(`${PROGRAM} cannot be started: name the program in SEGNO`, { cause: error })));
+      host.once('error', (error) =>
+        reject(new Error(`${PROGRAM} cannot be started: name the program in SEGNO`, { cause: error })),
+      );
       host.once('exit', () => reject(new Error(`the host ended:\n${text}`)));
     });
   }

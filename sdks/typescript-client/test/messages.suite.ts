@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { before, suite, test } from 'node:test';
-import { type Client, NotFoundError, PromiseFailedError, WaitTimeoutError, WorkflowRefusedError } from '../src/index.js';
+import {
+  type Client,
+  NotFoundError,
+  PromiseFailedError,
+  WaitTimeoutError,
+  WorkflowRefusedError,
+} from '../src/index.js';
 import { sharedHost } from './host.js';
 
 suite('messages', () => {
@@ -12,7 +18,11 @@ suite('messages', () => {
   test('a signal starts the execution it is for, once', async () => {
     const relay = client.execution<string[]>('relay');
     const start = { target: 'herald/relay', input: 2, labels: { with_start: 'yes' } };
-    assert.deepEqual(await relay.signal('text', 'one', { key: 'k1', start }), { id: 'relay', signal: 0, started: true });
+    assert.deepEqual(await relay.signal('text', 'one', { key: 'k1', start }), {
+      id: 'relay',
+      signal: 0,
+      started: true,
+    });
     assert.deepEqual(await relay.signal('text', 'one', { key: 'k1', start }), { id: 'relay', signal: 0 });
     assert.deepEqual((await relay.signal('text', 'two')).signal, 1);
     await relay.promise<number>('done').resolve(1);
@@ -44,7 +54,10 @@ suite('messages', () => {
     await words.update('add_word', 'one');
     await assert.rejects(words.update('add_word', 'one'), (error: WorkflowRefusedError) => {
       assert.ok(error instanceof WorkflowRefusedError);
-      assert.deepEqual([error.code, error.failure], ['update-refused', { code: 409, message: '`one` is there already' }]);
+      assert.deepEqual(
+        [error.code, error.failure],
+        ['update-refused', { code: 409, message: '`one` is there already' }],
+      );
       return true;
     });
   });
@@ -63,15 +76,26 @@ suite('messages', () => {
     const accepted = await words.sendUpdate('add_word', 'x');
     await assert.rejects(accepted.result({ waitMs: 100 }), WaitTimeoutError);
     await words.kill();
-    await assert.rejects(accepted.result({ waitMs: 10_000 }), (error: { code: string }) => error.code === 'already-settled' || error.code === 'update-failed');
+    await assert.rejects(
+      accepted.result({ waitMs: 10_000 }),
+      (error: { code: string }) => error.code === 'already-settled' || error.code === 'update-failed',
+    );
   });
 
   test('promises are made, listed and settled', async () => {
-    const approval = await client.createPromise<boolean>({ id: 'approval/7', param: { sum: 12 }, tags: { team: 'finance' }, timeoutMs: 60_000 });
+    const approval = await client.createPromise<boolean>({
+      id: 'approval/7',
+      param: { sum: 12 },
+      tags: { team: 'finance' },
+      timeoutMs: 60_000,
+    });
     const view = await approval.status();
     assert.deepEqual([view.state, view.param], ['pending', { sum: 12 }]);
     const listed = await client.promises({ tags: { team: 'finance' }, state: 'pending', external: true }).take(5);
-    assert.deepEqual(listed.map(({ id }) => id), ['approval/7']);
+    assert.deepEqual(
+      listed.map(({ id }) => id),
+      ['approval/7'],
+    );
     const waiting = approval.result({ waitMs: 20_000 });
     assert.equal((await approval.resolve(true)).changed, true);
     assert.equal((await approval.resolve(false)).changed, false);
@@ -82,7 +106,10 @@ suite('messages', () => {
     const make = (id: string, timeoutMs?: number) => client.createPromise({ id, timeoutMs });
     const rejected = await make('p/rejected');
     await rejected.reject({ code: 402, message: 'no money' });
-    await assert.rejects(rejected.result(), (error: PromiseFailedError) => error instanceof PromiseFailedError && error.failure?.code === 402);
+    await assert.rejects(
+      rejected.result(),
+      (error: PromiseFailedError) => error instanceof PromiseFailedError && error.failure?.code === 402,
+    );
     const cancelled = await make('p/cancelled');
     await cancelled.cancel();
     await assert.rejects(cancelled.result(), { state: 'cancelled' });

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { before, suite, test } from 'node:test';
-import { type Client, type ConflictError, type ExecutionFailedError, InvalidArgumentError, type NotFoundError } from '../src/index.js';
+import {
+  type Client,
+  type ConflictError,
+  type ExecutionFailedError,
+  InvalidArgumentError,
+  type NotFoundError,
+} from '../src/index.js';
 import { type Host, sharedHost } from './host.js';
 
 suite('objects, schedules, modules', () => {
@@ -34,7 +40,10 @@ suite('objects, schedules, modules', () => {
   test('objects are listed by name', async () => {
     await client.object('parts/Tally', 'listed').call('add', 1);
     const items = await client.objects({ prefix: 'parts/Tally@list', pageSize: 1 }).take(5);
-    assert.deepEqual(items.map(({ object }) => object), ['parts/Tally@listed']);
+    assert.deepEqual(
+      items.map(({ object }) => object),
+      ['parts/Tally@listed'],
+    );
   });
 
   test('a run by key waits for a promise of its object', async () => {
@@ -47,13 +56,18 @@ suite('objects, schedules, modules', () => {
     await assert.rejects(visit.call('confirm', 8), (error: ExecutionFailedError) => error.failure.code === 409);
     const refused = client.object('keys/Visit', 'bob');
     await refused.promise('confirmed').reject({ code: 403, message: 'fully booked' });
-    await assert.rejects(refused.call('run', 'bob'), { message: '`keys/Visit@bob/run` failed: fully booked (code 403)' });
+    await assert.rejects(refused.call('run', 'bob'), {
+      message: '`keys/Visit@bob/run` failed: fully booked (code 403)',
+    });
   });
 
   test('a second run of a key is refused', async () => {
     const visit = client.object('keys/Visit', 'twice');
     await visit.start('run', 'x');
-    await assert.rejects(visit.start('run', 'x', { id: 'another' }), (error: ConflictError) => error.code === 'ran-already');
+    await assert.rejects(
+      visit.start('run', 'x', { id: 'another' }),
+      (error: ConflictError) => error.code === 'ran-already',
+    );
   });
 
   test('a kind without an object is refused before anything is sent', () => {
@@ -81,9 +95,15 @@ suite('objects, schedules, modules', () => {
     const day = 86_400_000;
     const filled = await schedule.backfill(Date.now() - 2 * day, Date.now());
     assert.equal(filled.started + filled.existing, 2);
-    assert.deepEqual((await client.schedules({ label: 'by=clock' }).take(5)).map(({ id }) => id), ['nightly']);
+    assert.deepEqual(
+      (await client.schedules({ label: 'by=clock' }).take(5)).map(({ id }) => id),
+      ['nightly'],
+    );
     assert.equal((await schedule.delete()).changed, true);
-    await assert.rejects(client.schedule('nightly').status(), (error: NotFoundError) => error.code === 'unknown-schedule');
+    await assert.rejects(
+      client.schedule('nightly').status(),
+      (error: NotFoundError) => error.code === 'unknown-schedule',
+    );
   });
 
   test('modules are described, downloaded, deployed again and taken away', async () => {
@@ -105,7 +125,10 @@ suite('objects, schedules, modules', () => {
     assert.equal((await client.ready({ waitMs: 5_000 })).status, 'ready');
     const limits = (await client.request('GET', '/v1/limits')) as { items: { limit: string }[] };
     assert.ok(Array.isArray(limits.items));
-    const set = await client.request('PUT', '/v1/limits/parts/turns', { body: { per_key: { concurrency: 50 } }, isRepeatable: true });
+    const set = await client.request('PUT', '/v1/limits/parts/turns', {
+      body: { per_key: { concurrency: 50 } },
+      isRepeatable: true,
+    });
     assert.equal((set as { source: string }).source, 'operator');
     await client.request('DELETE', '/v1/limits/parts/turns');
   });

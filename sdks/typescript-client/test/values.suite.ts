@@ -26,12 +26,18 @@ suite('values', () => {
       ['\ud83d', /`input` has half of a surrogate pair/],
     ];
     for (const [value, message] of cases) {
-      await assert.rejects(client.start('parts/leaf', value), (error: Error) => error instanceof InvalidValueError && message.test(error.message));
+      await assert.rejects(
+        client.start('parts/leaf', value),
+        (error: Error) => error instanceof InvalidValueError && message.test(error.message),
+      );
     }
   });
 
   test('names in values of users stay as they are', async () => {
-    const promise = await client.createPromise({ id: 'names', param: { snake_case: 1, camelCase: 2, undefined: undefined } });
+    const promise = await client.createPromise({
+      id: 'names',
+      param: { snake_case: 1, camelCase: 2, undefined: undefined },
+    });
     assert.deepEqual((await promise.status()).param, { snake_case: 1, camelCase: 2 });
     await promise.resolve({ created_at_ms: 3 });
     assert.deepEqual(await promise.result(), { created_at_ms: 3 });
@@ -40,16 +46,31 @@ suite('values', () => {
   test('another codec keeps every digit', async () => {
     const digits = '123456789012345678901234567890';
     const raw = (value: unknown): string => JSON.stringify(value).replace(/"#(\d+)"/g, '$1');
-    const exact = new Client({ server: host.server, json: { stringify: raw, parse: (text) => JSON.parse(text.replace(/([:[,])(\d{17,})/g, '$1"#$2"')) } });
+    const exact = new Client({
+      server: host.server,
+      json: { stringify: raw, parse: (text) => JSON.parse(text.replace(/([:[,])(\d{17,})/g, '$1"#$2"')) },
+    });
     const promise = await exact.createPromise({ id: 'digits', param: `#${digits}` });
     assert.equal((await promise.status()).param, `#${digits}`);
     assert.equal((await client.promise('digits').status()).param, Number(digits));
   });
 
   test('names of the API are renamed both ways, whatever is nested', () => {
-    const module = fromWire({ functions: [{ input_schema: { max_length: 1 }, retry: { max_attempts: 2 } }], created_at_ms: 1, new_field: 1 }, 'Module');
-    assert.deepEqual(module, { functions: [{ inputSchema: { max_length: 1 }, retry: { maxAttempts: 2 } }], createdAtMs: 1, newField: 1 });
+    const module = fromWire(
+      { functions: [{ input_schema: { max_length: 1 }, retry: { max_attempts: 2 } }], created_at_ms: 1, new_field: 1 },
+      'Module',
+    );
+    assert.deepEqual(module, {
+      functions: [{ inputSchema: { max_length: 1 }, retry: { maxAttempts: 2 } }],
+      createdAtMs: 1,
+      newField: 1,
+    });
     const start = { target: 'x', startAtMs: 1, retry: { maxAttempts: 2 }, input: { aB: 1 }, id: undefined };
-    assert.deepEqual(toWire(start, 'StartInvocation'), { target: 'x', start_at_ms: 1, retry: { max_attempts: 2 }, input: { aB: 1 } });
+    assert.deepEqual(toWire(start, 'StartInvocation'), {
+      target: 'x',
+      start_at_ms: 1,
+      retry: { max_attempts: 2 },
+      input: { aB: 1 },
+    });
   });
 });

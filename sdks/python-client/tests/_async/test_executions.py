@@ -162,9 +162,14 @@ async def test_a_wait_survives_a_host_that_dies_and_comes_back(host: Host) -> No
     async with AsyncClient(host.server, "") as client:
         turns = await client.start("parts/turns", ONE_TURN)
         await turns.wait(wait_ms=50)
+        words = await client.start("parts/collects")
+        await words.halt()
+        update = await words.send_update("add_word", "one")
         host.kill()
         await asyncio.sleep(0.2)
         host.up()
         assert await client.call("parts/leaf", 6) == 6
+        await words.resume()
+        assert await update.result() == 1
         await turns.promise("turn-0").resolve()
         assert await turns.result() == 1

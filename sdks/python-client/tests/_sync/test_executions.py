@@ -162,9 +162,14 @@ def test_a_wait_survives_a_host_that_dies_and_comes_back(host: Host) -> None:
     with Client(host.server, "") as client:
         turns = client.start("parts/turns", ONE_TURN)
         turns.wait(wait_ms=50)
+        words = client.start("parts/collects")
+        words.halt()
+        update = words.send_update("add_word", "one")
         host.kill()
         time.sleep(0.2)
         host.up()
         assert client.call("parts/leaf", 6) == 6
+        words.resume()
+        assert update.result() == 1
         turns.promise("turn-0").resolve()
         assert turns.result() == 1

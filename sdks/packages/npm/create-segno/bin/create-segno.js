@@ -8,7 +8,10 @@ const arguments_ = process.argv.slice(2);
 const names = arguments_.filter((one, at) => !one.startsWith('-') && arguments_[at - 1] !== '--lang');
 const isHelp = arguments_.some((one) => one === '-h' || one === '--help');
 if (names.length === 0 && !isHelp) {
-  console.error('usage: npm create segno@latest NAME [-- --lang js|py|rust]\n\nNAME is the new folder, whose name becomes the name of the project.');
+  console.error(
+    'usage: npm create segno@latest NAME [-- --lang LANGUAGE]\n\n' +
+      'NAME is the new folder, whose name becomes the name of the project. LANGUAGE is js, py or rust.',
+  );
   process.exitCode = 2;
 } else {
   const hasLanguage = arguments_.some((one) => one === '--lang' || one.startsWith('--lang='));

@@ -24,7 +24,10 @@ function binary() {
   }
   const name = `${process.platform}-${process.arch}`;
   const platform = platforms[name];
-  if (platform === undefined) throw new Error(`there is no Segno for ${name}; there is one for ${Object.keys(platforms).join(', ')}. ${FROM_SOURCE}`);
+  if (platform === undefined)
+    throw new Error(
+      `there is no Segno for ${name}; there is one for ${Object.keys(platforms).join(', ')}. ${FROM_SOURCE}`,
+    );
   if (!platform.isReleased) throw new Error(`this release of Segno has no program for ${name}. ${FROM_SOURCE}`);
   // Only a musl machine needs the report, which takes a while.
   const package_ = `@segno/cli-${name}`;
@@ -32,11 +35,15 @@ function binary() {
     return path.join(path.dirname(require.resolve(`${package_}/package.json`)), 'bin', platform.file);
   } catch {
     if (process.platform === 'linux' && platform.libc === 'glibc' && libc() === 'musl') {
-      throw new Error(`this machine has musl (as Alpine does), and Segno's program for ${name} needs glibc: use a Debian or Ubuntu image. ${FROM_SOURCE}`);
+      throw new Error(
+        `this machine has musl (as Alpine does), and Segno's program for ${name} needs glibc: ` +
+          `use a Debian or Ubuntu image. ${FROM_SOURCE}`,
+      );
     }
     throw new Error(
-      `the package \`${package_}\` is not installed, which has Segno's program for this machine. Install without \`--omit=optional\` ` +
-        'and `--no-optional`, and do not copy node_modules from another platform; or name a program in SEGNO_BINARY',
+      `the package \`${package_}\` is not installed, which has Segno's program for this machine. ` +
+        'Install without `--omit=optional` and `--no-optional`, and do not copy node_modules from another platform; ' +
+        'or name a program in SEGNO_BINARY',
     );
   }
 }

@@ -1,5 +1,5 @@
-// Runs after the installation: puts the program itself in the place of `bin/segno`, so that no Node starts before it. Where that
-// cannot be done, or install scripts are off, the script stays and does the same more slowly.
+// Runs after the installation: puts the program itself in the place of `bin/segno`, so that no Node starts before it.
+// Where that cannot be done, or install scripts are off, the script stays and does the same more slowly.
 'use strict';
 
 const fs = require('node:fs');

@@ -12,61 +12,35 @@ from typing import Any
 from .. import values
 from .._clock import sleep
 from ..api import (
-    DELETE_MODULES_MODULE,
     GET_HEALTH,
-    GET_INVOCATIONS,
-    GET_MODULES,
-    GET_MODULES_MODULE,
-    GET_MODULES_MODULE_COMPONENT,
-    GET_OBJECTS,
-    GET_PROMISES,
     GET_READY,
-    GET_SCHEDULES,
     POST_INVOCATIONS,
-    POST_MODULES,
     POST_PROMISES,
     POST_SCHEDULES,
     CloudEvent,
     CreatePromise,
     CreateSchedule,
-    Deployed,
     Health,
-    InvocationCounts,
-    InvocationPage,
-    InvocationState,
-    InvocationSummary,
-    Module,
-    ModuleList,
-    ObjectItem,
-    ObjectList,
     Overlap,
-    PromisePage,
-    PromiseState,
-    PromiseSummary,
     Readiness,
-    ScheduleList,
-    ScheduleView,
     Started,
     StartInvocation,
     StartRetry,
-    Undeployed,
 )
 from ..errors import SegnoError
 from ..options import Retry, end_of, identity, instant, now_ms, settings_of
 from . import events
 from .execution import Execution
-from .listing import Listing
+from .lists import Lists
+from .modules import Modules
 from .object import ObjectHandle
 from .promise import Promise
 from .schedule import Schedule
 from .transport import Transport
 from .waiting import LONGEST_POLL_MS, SETTLED, outcome_of, output_of
 
-COMPILE_MS = 300_000.0
-"""Time that a host may take to compile a component."""
 
-
-class Client:
+class Client(Lists, Modules):
     """A client of one host, or of several behind one address.
 
     Without ``server`` and ``token`` it reads ``SEGNO_SERVER`` and ``SEGNO_TOKEN``, as the command line does. It
@@ -176,98 +150,9 @@ class Client:
         """The execution with this id. Sends nothing."""
         return Execution(self._transport, id)
 
-    def list(
-        self,
-        *,
-        module: str | None = None,
-        function: str | None = None,
-        state: InvocationState | None = None,
-        label: str | None = None,
-        prefix: str | None = None,
-        parent: str | None = None,
-        roots: bool | None = None,
-        stuck: bool | None = None,
-        error: str | None = None,
-        since: datetime | int | None = None,
-        until: datetime | int | None = None,
-        page_size: int | None = None,
-    ) -> Listing[InvocationSummary, InvocationPage]:
-        """Executions, the newest first. Each further filter narrows the list.
-
-        Args:
-            module: Alias of the module through which the function was called.
-            function: Name of the function.
-            state: State of the execution.
-            label: Label, as ``name=value``.
-            prefix: Only ids that begin so.
-            parent: Id of the calling execution.
-            roots: True for executions without a caller.
-            stuck: True for those that cannot go on by themselves.
-            error: Text in the failure, the last error or the reason of a halt.
-            since: Created at this instant or later.
-            until: Created before this instant.
-            page_size: Number of items fetched at once (1 to 1000). Default: 100.
-        """
-        query = {
-            "module": module,
-            "function": function,
-            "state": state,
-            "label": label,
-            "prefix": prefix,
-            "parent": parent,
-            "roots": roots,
-            "stuck": stuck,
-            "error": error,
-            "since_at_ms": instant(since, "since"),
-            "until_at_ms": instant(until, "until"),
-            "limit": page_size,
-        }
-
-        def fetch(after: str | None) -> InvocationPage:
-            return self._transport.send(GET_INVOCATIONS, query={**query, "after": after})
-
-        return Listing(fetch, lambda page: page["items"], lambda page: page.get("next"))
-
-    def counts(
-        self,
-        *,
-        module: str | None = None,
-        function: str | None = None,
-        state: InvocationState | None = None,
-        label: str | None = None,
-        prefix: str | None = None,
-        parent: str | None = None,
-        roots: bool | None = None,
-    ) -> InvocationCounts:
-        """Number of executions in each state that the filters take, of the newest 10,000."""
-        query = {
-            "module": module,
-            "function": function,
-            "state": state,
-            "label": label,
-            "prefix": prefix,
-            "parent": parent,
-            "roots": roots,
-            "counts": True,
-            "limit": 1,
-        }
-        page = self._transport.send(GET_INVOCATIONS, query=query)
-        return page.get("counts") or InvocationCounts(states={}, newest_only=False)
-
     def object(self, kind: str, key: str) -> ObjectHandle:
         """The object ``key`` of the kind ``MODULE/OBJECT``. Sends nothing."""
         return ObjectHandle(self._transport, kind, key)
-
-    def objects(
-        self, *, prefix: str | None = None, page_size: int | None = None
-    ) -> Listing[ObjectItem, ObjectList]:
-        """Objects, by name: ``MODULE/OBJECT@KEY``."""
-
-        def fetch(after: str | None) -> ObjectList:
-            query = {"prefix": prefix, "after": after, "limit": page_size}
-            return self._transport.send(GET_OBJECTS, query=query)
-
-        return Listing(fetch, lambda page: page["items"], lambda page: page.get("next"))
 
     def promise(self, id: str) -> Promise:
         """The promise with this id. Sends nothing."""
@@ -287,29 +172,6 @@ class Client:
             body["param"] = param
         self._transport.send(POST_PROMISES, body=body, is_repeatable=True)
         return Promise(self._transport, id)
-
-    def promises(
-        self,
-        *,
-        state: PromiseState | None = None,
-        external: bool | None = None,
-        tags: Mapping[str, str] | None = None,
-        prefix: str | None = None,
-        page_size: int | None = None,
-    ) -> Listing[PromiseSummary, PromisePage]:
-        """Promises, by id; ``external``: those that people or other systems settle."""
-        query = {
-            "state": state,
-            "external": external,
-            "tags": None if tags is None else values.dumps(dict(tags)),
-            "prefix": prefix,
-            "limit": page_size,
-        }
-
-        def fetch(after: str | None) -> PromisePage:
-            return self._transport.send(GET_PROMISES, query={**query, "after": after})
-
-        return Listing(fetch, lambda page: page["items"], lambda page: page.get("next"))
 
     def schedule(self, id: str) -> Schedule:
         """The schedule with this id. Sends nothing."""
@@ -359,17 +221,6 @@ class Client:
         created = self._transport.send(POST_SCHEDULES, body=body, is_repeatable=True)
         return Schedule(self._transport, id, created["created"])
 
-    def schedules(
-        self, *, label: str | None = None, prefix: str | None = None, page_size: int | None = None
-    ) -> Listing[ScheduleView, ScheduleList]:
-        """Schedules, by id."""
-
-        def fetch(after: str | None) -> ScheduleList:
-            query = {"label": label, "prefix": prefix, "after": after, "limit": page_size}
-            return self._transport.send(GET_SCHEDULES, query=query)
-
-        return Listing(fetch, lambda page: page["items"], lambda page: page.get("next"))
-
     def events(
         self,
         topic: str | None = None,
@@ -395,28 +246,6 @@ class Client:
     def acknowledge(self, ids: Sequence[str]) -> int:
         """Acknowledges events by their ids: they are not read again."""
         return events.acknowledge(self._transport, ids)
-
-    def deploy(self, component: bytes, *, alias: str | None = None) -> Deployed:
-        """Uploads a component, and points ``alias`` at it."""
-        return self._transport.send(
-            POST_MODULES, query={"alias": alias}, body=component, is_repeatable=True, wait_ms=COMPILE_MS
-        )
-
-    def modules(self) -> ModuleList:
-        """The stored modules, the newest first."""
-        return self._transport.send(GET_MODULES)
-
-    def module(self, name: str) -> Module:
-        """A module, by alias or digest, with its functions and their schemas."""
-        return self._transport.send(GET_MODULES_MODULE, {"module": name})
-
-    def component(self, name: str) -> bytes:
-        """The component of a module."""
-        return self._transport.send(GET_MODULES_MODULE_COMPONENT, {"module": name})
-
-    def undeploy(self, alias: str) -> Undeployed:
-        """Removes an alias: it starts nothing any more."""
-        return self._transport.send(DELETE_MODULES_MODULE, {"module": alias})
 
     def health(self) -> Health:
         """The version of the host, if its process answers."""
