@@ -61,3 +61,7 @@ demo:
 # Licences, advisories and sources of all dependencies; needs cargo-deny.
 deny:
     cargo deny check
+
+# The clients and packages, with the program that SEGNO names.
+sdks:
+    sdks/test

@@ -58,6 +58,7 @@ pub(crate) static SECTIONS: [DocumentGroup; 6] = [
             document!("Functions in Rust", "docs/sdk.md"),
             document!("TypeScript and JavaScript", "docs/typescript.md"),
             document!("JavaScript and Python", "docs/languages.md"),
+            document!("Clients for programs", "docs/clients.md"),
             document!("The rules of a workflow", "docs/rules.md"),
             document!("Objects: state by key", "docs/objects.md"),
             document!("Queries and updates", "docs/queries.md"),

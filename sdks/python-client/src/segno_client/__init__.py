@@ -1,0 +1,81 @@
+"""A client of a Segno host, synchronous (:class:`Client`) and for asyncio (:class:`AsyncClient`)."""
+
+from . import api
+from ._async.client import AsyncClient
+from ._async.execution import AsyncExecution
+from ._async.listing import AsyncListing
+from ._async.object import AsyncObjectHandle, AsyncObjectPromise
+from ._async.promise import AsyncPromise
+from ._async.schedule import AsyncSchedule
+from ._async.update import AsyncUpdate
+from ._sync.client import Client
+from ._sync.execution import Execution
+from ._sync.listing import Listing
+from ._sync.object import ObjectHandle, ObjectPromise
+from ._sync.promise import Promise
+from ._sync.schedule import Schedule
+from ._sync.update import Update
+from .errors import (
+    ConflictError,
+    ExecutionFailedError,
+    ExecutionHaltedError,
+    ForbiddenError,
+    HostError,
+    InvalidArgumentError,
+    InvalidRequestError,
+    InvalidValueError,
+    NotFoundError,
+    PromiseFailedError,
+    RefusedError,
+    RequestTimeoutError,
+    SegnoError,
+    UnauthorizedError,
+    UnavailableError,
+    UnexpectedAnswerError,
+    UnreachableError,
+    UpdateFailedError,
+    WaitTimeoutError,
+    WorkflowRefusedError,
+)
+from .options import Retry
+
+__all__ = [
+    "AsyncClient",
+    "AsyncExecution",
+    "AsyncListing",
+    "AsyncObjectHandle",
+    "AsyncObjectPromise",
+    "AsyncPromise",
+    "AsyncSchedule",
+    "AsyncUpdate",
+    "Client",
+    "ConflictError",
+    "Execution",
+    "ExecutionFailedError",
+    "ExecutionHaltedError",
+    "ForbiddenError",
+    "HostError",
+    "InvalidArgumentError",
+    "InvalidRequestError",
+    "InvalidValueError",
+    "Listing",
+    "NotFoundError",
+    "ObjectHandle",
+    "ObjectPromise",
+    "Promise",
+    "PromiseFailedError",
+    "RefusedError",
+    "RequestTimeoutError",
+    "Retry",
+    "Schedule",
+    "SegnoError",
+    "UnauthorizedError",
+    "UnavailableError",
+    "UnexpectedAnswerError",
+    "UnreachableError",
+    "Update",
+    "UpdateFailedError",
+    "WaitTimeoutError",
+    "WorkflowRefusedError",
+    "api",
+]

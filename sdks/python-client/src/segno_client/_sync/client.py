@@ -1,0 +1,304 @@
+# Written by `scripts/unasync.py` from `src/segno_client/_async/client.py`. Do not edit.
+"""The client: everything that does not belong to one execution, object, promise or schedule."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Callable, Mapping, Sequence
+from datetime import datetime
+from types import TracebackType
+from typing import Any
+
+from .. import values
+from .._clock import sleep
+from ..api import (
+    GET_HEALTH,
+    GET_READY,
+    POST_INVOCATIONS,
+    POST_PROMISES,
+    POST_SCHEDULES,
+    CloudEvent,
+    CreatePromise,
+    CreateSchedule,
+    Health,
+    Overlap,
+    Readiness,
+    Started,
+    StartInvocation,
+    StartRetry,
+)
+from ..errors import SegnoError
+from ..options import Retry, end_of, identity, instant, now_ms, settings_of
+from . import events
+from .execution import Execution
+from .lists import Lists
+from .modules import Modules
+from .object import ObjectHandle
+from .promise import Promise
+from .schedule import Schedule
+from .transport import Transport
+from .waiting import LONGEST_POLL_MS, SETTLED, outcome_of, output_of
+
+
+class Client(Lists, Modules):
+    """A client of one host, or of several behind one address.
+
+    Without ``server`` and ``token`` it reads ``SEGNO_SERVER`` and ``SEGNO_TOKEN``, as the command line does. It
+    keeps a pool of connections: use it in ``with``, or call :meth:`close`.
+    """
+
+    def __init__(
+        self,
+        server: str | None = None,
+        token: str | None = None,
+        *,
+        request_timeout_ms: float = 30_000,
+        retry: Retry | None = None,
+        headers: Mapping[str, str] | None = None,
+        dumps: Callable[[Any], str] = values.dumps,
+        loads: Callable[[str], Any] = values.loads,
+    ) -> None:
+        """Sends nothing.
+
+        Args:
+            server: Address of the host. Default: ``SEGNO_SERVER``, or ``http://127.0.0.1:7766``.
+            token: Token of the host. Default: ``SEGNO_TOKEN``.
+            request_timeout_ms: Longest time for the answer to one request, without the time that the request
+                asks the host to wait.
+            retry: When requests are tried again; ``Retry(for_ms=0)``: never.
+            headers: Further headers of every request, for example for a proxy.
+            dumps: How values become JSON. The default refuses what JSON cannot say.
+            loads: How JSON is read.
+        """
+        settings = settings_of(server, token, request_timeout_ms, retry, headers, dumps, loads)
+        self._transport = Transport(settings)
+
+    @property
+    def server(self) -> str:
+        """Address of the host."""
+        return self._transport.settings.server
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._transport.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def start(
+        self,
+        target: str,
+        input: Any = None,
+        *,
+        id: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        timeout_ms: int | None = None,
+        start_at: datetime | int | None = None,
+        retry: StartRetry | None = None,
+        attempt_timeout_ms: int | None = None,
+    ) -> Execution:
+        """Starts a function, and returns at once.
+
+        Args:
+            target: The function: ``MODULE/FUNCTION``, ``MODULE/OBJECT@KEY/FUNCTION``.
+            input: Its input: any value of JSON.
+            id: Id of the execution. A start with the same id, function and input again finds the first
+                execution; with others it is refused (``ConflictError``, code ``key-reused``). Default: made by
+                the client, so that a repeat after a lost answer starts nothing twice.
+            labels: Labels by which executions are listed.
+            timeout_ms: Time limit of the execution, from now. Default: the function's own.
+            start_at: Earliest start.
+            retry: Retry policy of an activity. Default: the function's own.
+            attempt_timeout_ms: Time limit of one attempt of an activity.
+        """
+        started = self._start(target, input, id, labels, timeout_ms, start_at, retry, attempt_timeout_ms, 0)
+        return Execution(self._transport, started["id"], started)
+
+    def call(
+        self,
+        target: str,
+        input: Any = None,
+        *,
+        id: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        timeout_ms: int | None = None,
+        start_at: datetime | int | None = None,
+        retry: StartRetry | None = None,
+        attempt_timeout_ms: int | None = None,
+        wait_ms: float | None = None,
+    ) -> Any:
+        """Starts a function, waits for its end, and returns its output; raises as ``Execution.result`` does.
+
+        The arguments are those of :meth:`start`; ``wait_ms`` is the longest wait (default: no limit).
+        """
+        until = end_of(wait_ms)
+        first_ms = max(0.0, min(LONGEST_POLL_MS, until - now_ms()))
+        started = self._start(
+            target, input, id, labels, timeout_ms, start_at, retry, attempt_timeout_ms, first_ms
+        )
+        outcome = started["invocation"]
+        if outcome["state"] not in SETTLED:
+            outcome = outcome_of(self._transport, started["id"], until)
+        return output_of(outcome, wait_ms)
+
+    def execution(self, id: str) -> Execution:
+        """The execution with this id. Sends nothing."""
+        return Execution(self._transport, id)
+
+    def object(self, kind: str, key: str) -> ObjectHandle:
+        """The object ``key`` of the kind ``MODULE/OBJECT``. Sends nothing."""
+        return ObjectHandle(self._transport, kind, key)
+
+    def promise(self, id: str) -> Promise:
+        """The promise with this id. Sends nothing."""
+        return Promise(self._transport, id)
+
+    def create_promise(
+        self,
+        id: str,
+        *,
+        param: Any = None,
+        tags: Mapping[str, str] | None = None,
+        timeout_ms: int | None = None,
+    ) -> Promise:
+        """Makes a promise, or finds the one with the same id."""
+        body: CreatePromise = {"id": id, "tags": dict(tags or {}), "timeout_ms": timeout_ms}
+        if param is not None:
+            body["param"] = param
+        self._transport.send(POST_PROMISES, body=body, is_repeatable=True)
+        return Promise(self._transport, id)
+
+    def schedule(self, id: str) -> Schedule:
+        """The schedule with this id. Sends nothing."""
+        return Schedule(self._transport, id)
+
+    def create_schedule(
+        self,
+        id: str,
+        cron: str,
+        target: str,
+        input: Any = None,
+        *,
+        zone: str | None = None,
+        overlap: Overlap | None = None,
+        labels: Mapping[str, str] | None = None,
+        timeout_ms: int | None = None,
+        jitter_ms: int | None = None,
+        invocation_id: str | None = None,
+    ) -> Schedule:
+        """Makes a schedule, or finds the one with the same id.
+
+        Args:
+            id: Id of the schedule.
+            cron: Minute, hour, day of month, month, weekday; with six fields the first one is the second.
+            target: The function to start.
+            input: Its input.
+            zone: IANA name of the time zone. Default: UTC.
+            overlap: What happens to an occurrence while the last execution has not ended.
+            labels: Labels of the executions.
+            timeout_ms: Time limit of each execution.
+            jitter_ms: Longest random delay between an occurrence and its start.
+            invocation_id: Template of the ids, for example ``{{.id}}@{{.timestamp}}``.
+        """
+        body: CreateSchedule = {
+            "id": id,
+            "cron": cron,
+            "target": target,
+            "input": input,
+            "zone": zone,
+            "labels": dict(labels or {}),
+            "timeout_ms": timeout_ms,
+            "jitter_ms": jitter_ms,
+            "invocation_id": invocation_id,
+        }
+        if overlap is not None:
+            body["overlap"] = overlap
+        created = self._transport.send(POST_SCHEDULES, body=body, is_repeatable=True)
+        return Schedule(self._transport, id, created["created"])
+
+    def events(
+        self,
+        topic: str | None = None,
+        *,
+        acknowledging: bool = True,
+        page_size: int | None = None,
+        until_empty: bool = False,
+        retry_for_ms: float = math.inf,
+    ) -> Generator[CloudEvent, None, None]:
+        """Published events, the oldest first, each at least once. The generator does not end by itself.
+
+        Args:
+            topic: Pattern of topics, such as ``order.*``. Default: every topic.
+            acknowledging: True: an event is acknowledged when the loop asks for the next one, so that an event
+                whose handling raises comes again. False: nothing is acknowledged, and the reader goes on behind
+                what it has shown.
+            page_size: Number of events fetched at once, and at most delivered again after a crash.
+            until_empty: True to end when there is no further event.
+            retry_for_ms: Longest time without an answer of a host.
+        """
+        return events.read(self._transport, topic, acknowledging, page_size, until_empty, retry_for_ms)
+
+    def acknowledge(self, ids: Sequence[str]) -> int:
+        """Acknowledges events by their ids: they are not read again."""
+        return events.acknowledge(self._transport, ids)
+
+    def health(self) -> Health:
+        """The version of the host, if its process answers."""
+        return self._transport.send(GET_HEALTH)
+
+    def ready(self, *, wait_ms: float = 0) -> Readiness:
+        """Returns when the host accepts work; raises its reason after ``wait_ms``."""
+        until = end_of(wait_ms)
+        while True:
+            try:
+                return self._transport.send(GET_READY, retry_for_ms=0)
+            except SegnoError:
+                if now_ms() >= until:
+                    raise
+            sleep(0.25)
+
+    def request(self, method: str, path: str, body: Any = None, *, is_repeatable: bool = False) -> Any:
+        """Sends a request that this client has no method for, such as ``request("GET", "/v1/limits")``.
+
+        A ``GET`` is tried again; others only with ``is_repeatable``.
+        """
+        return self._transport.raw(method, path, body, is_repeatable or method == "GET")
+
+    def _start(
+        self,
+        target: str,
+        input: Any,
+        id: str | None,
+        labels: Mapping[str, str] | None,
+        timeout_ms: int | None,
+        start_at: datetime | int | None,
+        retry: StartRetry | None,
+        attempt_timeout_ms: int | None,
+        wait_ms: float,
+    ) -> Started:
+        known_id, is_repeatable = identity(target, id)
+        started = self._transport.send(
+            POST_INVOCATIONS,
+            body=StartInvocation(
+                id=known_id,
+                target=target,
+                input=input,
+                labels=dict(labels or {}),
+                timeout_ms=timeout_ms,
+                start_at_ms=instant(start_at, "start_at"),
+                retry=retry,
+                attempt_timeout_ms=attempt_timeout_ms,
+                wait_ms=math.ceil(wait_ms) or None,
+            ),
+            is_repeatable=is_repeatable,
+            wait_ms=wait_ms,
+        )
+        if id is None and is_repeatable:
+            # Nobody else has an id that this client made up: an earlier attempt of this start made it.
+            started["created"] = True
+        return started

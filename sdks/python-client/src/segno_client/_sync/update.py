@@ -1,0 +1,96 @@
+# Written by `scripts/unasync.py` from `src/segno_client/_async/update.py`. Do not edit.
+"""Updates of workflows: sent, accepted, answered."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from ..api import POST_INVOCATIONS_ID_UPDATES_NAME, SendUpdate, StartFirst, UpdateAnswer, UpdateWait
+from ..errors import RefusedError, UpdateFailedError, WaitTimeoutError
+from ..options import end_of, now_ms
+from .transport import Transport
+
+POLL_MS = 30_000.0
+"""Longest wait of one request."""
+NOT_STORED = frozenset({"not-begun", "journal-grew"})
+"""Refusals after which the same update may be sent again: nothing was stored."""
+
+
+@dataclass(frozen=True)
+class UpdateRequest:
+    """What one update sends, each time it is sent."""
+
+    id: str
+    name: str
+    input: Any
+    key: str
+    start: StartFirst | None
+
+
+class Update:
+    """An update that a workflow has accepted."""
+
+    def __init__(self, transport: Transport, request: UpdateRequest, answer: UpdateAnswer) -> None:
+        self._transport = transport
+        self._request = request
+        self.id = answer["id"]
+        """Id of the execution."""
+        self.name = answer["name"]
+        """Name of the update."""
+        self.key = request.key
+        """Key of the update."""
+        self.promise = answer["promise"]
+        """Id of the promise that the workflow settles with its answer."""
+
+    def result(self, *, wait_ms: float | None = None) -> Any:
+        """Waits for the answer.
+
+        Raises:
+            UpdateFailedError: the answer is a failure.
+            WaitTimeoutError: there was no answer within ``wait_ms`` (default: no limit).
+        """
+        return completed(self._transport, self._request, wait_ms)
+
+
+def accepted(transport: Transport, request: UpdateRequest, wait_ms: float | None) -> UpdateAnswer:
+    """Sends an update until it is accepted."""
+    return _sent(transport, request, "accepted", end_of(wait_ms))
+
+
+def completed(transport: Transport, request: UpdateRequest, wait_ms: float | None) -> Any:
+    """Sends an update until it is answered."""
+    until = end_of(wait_ms)
+    while True:
+        answer = _sent(transport, request, "completed", until)
+        if answer["state"] == "completed":
+            return answer.get("output")
+        if answer["state"] == "failed":
+            failure = answer.get("failure") or {"code": 500, "message": "without a failure"}
+            raise UpdateFailedError(answer["id"], answer["name"], failure)
+        if now_ms() >= until:
+            raise WaitTimeoutError(answer["promise"], answer["state"], round(wait_ms or 0))
+
+
+def _sent(transport: Transport, request: UpdateRequest, wait: UpdateWait, until: float) -> UpdateAnswer:
+    while True:
+        wait_ms = max(0.0, min(POLL_MS, until - now_ms()))
+        body = SendUpdate(
+            input=request.input,
+            key=request.key,
+            start=request.start,
+            wait=wait,
+            timeout_ms=math.ceil(wait_ms),
+        )
+        try:
+            return transport.send(
+                POST_INVOCATIONS_ID_UPDATES_NAME,
+                {"id": request.id, "name": request.name},
+                body=body,
+                is_repeatable=True,
+                wait_ms=wait_ms,
+            )
+        except RefusedError as error:
+            if error.code not in NOT_STORED or now_ms() >= until:
+                raise
