@@ -57,6 +57,7 @@ from .core.failure import Failure
 from .core.function import Function, Workflow
 from .core.module import Module
 from .core.options import CallOptions, Limit, Rate, Retry
+from .core.randomness import Randomness
 
 
 def to_payload(payload: Payload) -> Any:
@@ -326,8 +327,7 @@ def export(app: ModuleType) -> tuple[type, ...]:
             return [_described(function) for function in module.functions.values()]
 
         def start(self, function: str, input: Any, context: Any) -> None:
-            # The generator's own seed is made when the component is built, and is the same in every execution.
-            random.seed(bytes(context.seed))
+            Randomness(bytes(context.seed)).enter()
             facts = WorkflowFacts(context.invocation, context.parent, context.started_at_ms, bytes(context.seed))
             execution = Execution(HostEngine(), module.workflow(function), facts, module)
             begun.append(execution)
@@ -343,7 +343,7 @@ def export(app: ModuleType) -> tuple[type, ...]:
                 stop(error)
 
         def perform(self, function: str, input: Any, context: Any) -> Any:
-            random.seed()
+            random.seed()  # Its seed was made when the component was built.
             progress = None if context.last_progress is None else of_payload(context.last_progress)
             facts = AttemptFacts(
                 context.invocation, context.idempotency_key, context.fence_token, context.attempt,

@@ -22,12 +22,15 @@ class Codec(Protocol):
 
     def schema(self, defs: dict[str, Schema]) -> Schema:
         """Returns the schema; types with names are added to `defs`."""
+        ...
 
     def decode(self, value: Any, path: str) -> Any:
         """Makes a value of the author's type from a value of JSON. Raises `Mismatch`."""
+        ...
 
     def encode(self, value: Any, path: str) -> Any:
         """Makes a value of JSON. Raises `NotJson`."""
+        ...
 
 
 def shown(value: Any) -> str:

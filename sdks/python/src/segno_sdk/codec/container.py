@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ..core.failure import NotJson
 from .base import DEPTH_MAX, Codec, Mismatch, Schema, shown, unlike, wrong
@@ -26,7 +26,8 @@ class ListCodec:
     def encode(self, value: Any, path: str) -> list[Any]:
         if not isinstance(value, self._types):
             raise unlike(path, self._name, value)
-        return [self._item.encode(one, f"{path}[{place}]") for place, one in enumerate(value)]
+        items = cast(Sequence[Any], value)
+        return [self._item.encode(one, f"{path}[{place}]") for place, one in enumerate(items)]
 
 
 class TupleCodec:

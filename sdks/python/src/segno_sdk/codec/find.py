@@ -94,26 +94,26 @@ def _tuple(arguments: tuple[Any, ...], names: dict[Any, Any]) -> Codec:
 def _dict(arguments: tuple[Any, ...], names: dict[Any, Any]) -> Codec:
     key, value = arguments
     is_text = key in (str, UUID, date, Any) or isinstance(key, TypeVar) or get_origin(key) is Literal
-    is_text = is_text or (isinstance(key, type) and issubclass(key, Enum)) or isinstance(key, NewType)
+    is_text = is_text or _is_subclass(key, Enum) or isinstance(key, NewType)
     if not is_text and key is not int:
         raise TypeError(f"dict[{_name(key)}, …] is no type of JSON, where keys are texts: write dict[str, …]")
     return DictCodec(_find(str if key is Any else key, names), _find(value, names), key is int)
 
 
 def _class(type_: Any, arguments: tuple[Any, ...], names: dict[Any, Any], whole: Any) -> Codec:
-    if issubclass(type_, Enum):
+    if _is_subclass(type_, Enum):
         return enum_codec(type_)
     parameters = getattr(type_, "__parameters__", ())
     given = {parameter: names.get(argument, argument) for parameter, argument in zip(parameters, arguments)}
     name = type_.__name__ + "".join(f"_{_name(argument)}" for argument in given.values())
     if dataclasses.is_dataclass(type_):
         return _dataclass(type_, name, given, whole)
-    if issubclass(type_, dict) and hasattr(type_, "__required_keys__"):
+    if _is_subclass(type_, dict) and hasattr(type_, "__required_keys__"):
         def find() -> list[Field]:
             hints = get_type_hints(type_, include_extras=True)
             return [Field(key, _find(hint, given), key in type_.__required_keys__) for key, hint in hints.items()]
         return _kept(whole, RecordCodec(type_, name, find, dict, dict))
-    if issubclass(type_, tuple) and hasattr(type_, "_fields"):
+    if _is_subclass(type_, tuple) and hasattr(type_, "_fields"):
         def find_fields() -> list[Field]:
             hints = get_type_hints(type_)
             return [Field(key, _find(hints.get(key, Any), given), key not in type_._field_defaults) for key in type_._fields]
@@ -183,6 +183,10 @@ class _Later:
 
     def encode(self, value: Any, path: str) -> Any:
         return self._find().encode(value, path)
+
+
+def _is_subclass(type_: Any, of: type) -> bool:
+    return isinstance(type_, type) and issubclass(type_, of)
 
 
 def _name(type_: Any) -> str:

@@ -179,7 +179,7 @@ class Attempt:
 
     def _perform(self, payload: str | bytes) -> Outcome:
         function = self.function
-        loop = AttemptLoop(self.engine)
+        loop = AttemptLoop(self.engine)  # type: ignore[abstract]
         try:
             input = None if function.input is None else decoded(function.input, payload, "input")
             value = function.run(**function.arguments(input, self.context))

@@ -17,6 +17,7 @@ from .execution import ContinueAsNew
 from .failure import Failure, NotJson
 from .function import Activity, Function, Workflow
 from .options import CallOptions, Retry, call_options
+from .randomness import Randomness
 from .saga import Saga
 from .updates import failure_record
 from .waits import Call, Command, ConditionWait, Promise, SignalWait
@@ -156,9 +157,12 @@ class Context:
         command: Command[T] = self._command(index, codec, f"the result of `{name}`")
         if is_new:
             execution.computing = name
+            # A replay does not compute, so that what is drawn here must not change what is drawn later.
+            randomness = Randomness(execution.facts.seed + str(index).encode())
             outcome: Success | FailureRecord
             try:
-                outcome = Success(encoded(codec, compute(), f"the result of ctx.run({name!r})"))
+                with randomness.entered():
+                    outcome = Success(encoded(codec, compute(), f"the result of ctx.run({name!r})"))
             except Failure as failure:
                 outcome = failure_record(failure)
             finally:

@@ -35,8 +35,9 @@ _warn: Any = getattr(warnings, "_warn_unawaited_coroutine")
 def _unawaited(coroutine: Any) -> None:
     """Python calls this when a coroutine is dropped that was never awaited."""
     if running is None:
-        return _warn(coroutine)
-    running.unawaited(coroutine)
+        _warn(coroutine)
+    else:
+        running.unawaited(coroutine)
 
 
 warnings._warn_unawaited_coroutine = _unawaited  # type: ignore[attr-defined]

@@ -73,7 +73,7 @@ class Execution:
         from .context import Context
 
         self.engine, self.function, self.facts, self.module = engine, function, facts, module
-        self.loop = WorkflowLoop(self)
+        self.loop = WorkflowLoop(self)  # type: ignore[abstract]
         self.waiting: dict[int, Command[Any]] = {}
         #: Futures that a cancellation does not touch: what sagas need to know.
         self.shielded: dict[int, Command[Any]] = {}
@@ -254,10 +254,10 @@ class Execution:
             error.at = function.place  # type: ignore[attr-defined]
             raise
         except BaseExceptionGroup as group:
-            failure = _first_failure(group)
-            if failure is None:
+            first = _first_failure(group)
+            if first is None:
                 raise
-            return failure
+            return first
         finally:
             self._ending = True
 

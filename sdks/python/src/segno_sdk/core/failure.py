@@ -1,6 +1,6 @@
 """Failures: outcomes that belong to the business, and the errors of a misused SDK."""
 
-from typing import Any
+from typing import Any, Self
 
 BAD_INPUT = 400
 FORBIDDEN = 403
@@ -25,10 +25,11 @@ class Failure(Exception):
     message: str
     details: Any
 
-    def __new__(cls, code: int = OTHER, message: str = "", details: Any = None) -> "Failure":
-        if cls is Failure and code == TIMED_OUT:
-            cls = TimedOut
-        return super().__new__(cls, code, message, details)
+    def __new__(cls, code: int = OTHER, message: str = "", details: Any = None) -> Self:
+        kind: Any = TimedOut if cls is Failure and code == TIMED_OUT else cls
+        make: Any = TimeoutError.__new__ if issubclass(kind, TimeoutError) else Exception.__new__
+        made: Self = make(kind, code, message)
+        return made
 
     def __init__(self, code: int, message: str, details: Any = None) -> None:
         if isinstance(code, bool) or not isinstance(code, int) or not 0 <= code <= 0xFFFF_FFFF:

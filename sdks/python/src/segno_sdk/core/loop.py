@@ -86,7 +86,7 @@ class Loop(asyncio.AbstractEventLoop):
         for task in [*self.tasks, *self.failed]:
             task._log_destroy_pending = False  # type: ignore[attr-defined]
             if task.done():
-                task._log_traceback = False  # type: ignore[attr-defined]
+                task._log_traceback = False
         for task in self.tasks:
             coroutine = task.get_coro()
             if coroutine is not None and hasattr(coroutine, "close"):
@@ -144,7 +144,7 @@ class Loop(asyncio.AbstractEventLoop):
     def create_future(self) -> LoopFuture[Any]:
         return LoopFuture(loop=self)
 
-    def create_task(self, coro: Any, *, name: object = None, context: contextvars.Context | None = None, **about: Any) -> LoopTask[Any]:  # type: ignore[override]
+    def create_task(self, coro: Any, *, name: object = None, context: contextvars.Context | None = None, **about: Any) -> LoopTask[Any]:
         about.pop("eager_start", None)
         number = self.next_number()
         task: LoopTask[Any] = LoopTask(coro, loop=self, number=number, name=str(name or f"task {number}"), context=context, **about)
@@ -199,7 +199,7 @@ class Loop(asyncio.AbstractEventLoop):
     def close(self) -> None:
         pass
 
-    def add_signal_handler(self, sig: int, callback: Any, *args: Any) -> NoReturn:
+    def add_signal_handler(self, sig: int, callback: Any, *args: Any) -> NoReturn:  # type: ignore[override]
         raise NotAvailable("there are no signals of the system here: a workflow is told of its cancellation by `asyncio.CancelledError`")
 
 
@@ -220,5 +220,5 @@ for _name in (
 
 def blocking(future: "asyncio.Future[Any]") -> Generator[Any, None, None]:
     """Waits for a future in its own `__await__`."""
-    future._asyncio_future_blocking = True  # type: ignore[attr-defined]
+    future._asyncio_future_blocking = True
     yield future

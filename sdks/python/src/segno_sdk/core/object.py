@@ -258,7 +258,8 @@ class Object:
     def _inside(self, name: str) -> "Execution":
         if self._execution is None:
             raise Defect(f"`{name}` is for the functions of the object itself", calling_place())
-        return self._execution
+        execution: "Execution" = self._execution
+        return execution
 
     def _address(self, method: Method[Any, Any]) -> str:
         path = f"{self._kind}@{self._key}/{method.name.split('/', 1)[1]}"
@@ -284,7 +285,8 @@ class MethodDecorator:
         promises: Mapping[str, Any] | None = None,
         limit: Limit | None = None,
     ) -> None:
-        self._access, self._once = access, once
+        self._access: Literal["exclusive", "shared"] = access
+        self._once = once
         self._about = (name, timeout, signals, promises, limit)
 
     @overload
@@ -305,9 +307,9 @@ class MethodDecorator:
         promises: Mapping[str, Any] | None = None,
         limit: Limit | None = None,
     ) -> "MethodDecorator": ...
-    def __call__(self, function: Any = None, /, **about: Any) -> Any:
+    def __call__(self, function: Any = None, *, name: Any = None, timeout: Any = None, signals: Any = False, promises: Any = None, limit: Any = None) -> Any:
         if function is None:
-            return MethodDecorator(self._access, self._once, **about)
+            return MethodDecorator(self._access, self._once, name=name, timeout=timeout, signals=signals, promises=promises, limit=limit)
         name, timeout, signals, promises, limit = self._about
         declared, any_signals = messages(function, "signals", signals)
         return Method(

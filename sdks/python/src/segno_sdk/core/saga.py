@@ -57,12 +57,13 @@ class EndedStep:
 class Saga:
     """Steps that are undone, the last one first, if the whole does not come about. Made by `ctx.saga(name)`."""
 
+    #: The name, which tells it from the others of this workflow.
+    name: str
+
     def __init__(self, execution: "Execution", name: str) -> None:
-        checked_name("saga", name)
+        self.name = checked_name("saga", name)
         if any(saga.name == name for saga in execution.sagas):
             raise ValueError(f"this workflow has a saga {name!r} already: give each its own name")
-        #: The name, which tells it from the others of this workflow.
-        self.name = name
         #: True if it has been undone or completed.
         self.is_over = False
         self._execution = execution

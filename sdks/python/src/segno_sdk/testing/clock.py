@@ -1,10 +1,8 @@
-"""Virtual time and repeatable random numbers for code that runs in a test."""
+"""Virtual time for code that runs in a test."""
 
 import ctypes
 import datetime
 import gc
-import os
-import random
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -85,28 +83,3 @@ def _put(type_: type, name: str, value: Any) -> Any:
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(type_))
     return original
 
-
-class Randomness:
-    """The random numbers of one execution: the same in every replay."""
-
-    def __init__(self, seed: bytes) -> None:
-        self._state = random.Random(seed).getstate()
-        self._bytes = random.Random(seed + b"bytes")
-
-    @contextmanager
-    def entered(self) -> Iterator[None]:
-        """Makes `random`, `os.urandom`, `uuid` and `secrets` draw from here."""
-        before, urandom = random.getstate(), os.urandom
-        random.setstate(self._state)
-        os.urandom = self._draw
-        setattr(random, "_urandom", self._draw)
-        try:
-            yield
-        finally:
-            self._state = random.getstate()
-            random.setstate(before)
-            os.urandom = urandom
-            setattr(random, "_urandom", urandom)
-
-    def _draw(self, size: int, /) -> bytes:
-        return self._bytes.randbytes(size)

@@ -257,7 +257,7 @@ class TestHost:
                 raise AssertionError(f"`{workflow.name}` declares the signals {known}, and is sent {arrival.name!r}: a host would refuse it")
             world.decide(at_ms, lambda event=arrival: world.tell(self.id, event))  # type: ignore[misc]
         for after_ms, path, name, outcome in self._object_promises:
-            world.decide(world.now_ms + after_ms, lambda path=path, name=name, outcome=outcome: [world.settle_of_object(path, name, outcome)] and None)  # type: ignore[misc,func-returns-value]
+            world.decide(world.now_ms + after_ms, lambda path=path, name=name, outcome=outcome: world.settle_of_object(path, name, outcome))  # type: ignore[misc]
         self._arrivals, self._object_promises = [], []
 
     # After the run.
@@ -355,7 +355,7 @@ def result_of(codec: Any, outcome: Outcome, what: str) -> Any:
 
 
 def _name(function: Any) -> str:
-    return function if isinstance(function, str) else function.name  # type: ignore[no-any-return]
+    return function if isinstance(function, str) else function.name
 
 
 def _is_call_of(called: str, name: str) -> bool:

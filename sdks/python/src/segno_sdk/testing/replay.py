@@ -8,7 +8,8 @@ from ..core.engine import Event, Payload, WorkflowFacts
 from ..core.execution import Execution
 from ..core.failure import NotDeterministic
 from ..core.function import Workflow
-from .clock import Randomness, virtual_time
+from ..core.randomness import Randomness
+from .clock import virtual_time
 from .journal import Fields, Journal, JsonRecord, Request, shown_field
 
 #: Longer histories are interrupted at every n-th event only, and at the last ones.

@@ -24,8 +24,8 @@ from ..core.execution import Execution
 from ..core.failure import CANCELLED, CONFLICT, NOT_FOUND, TIMED_OUT, Failure
 from ..core.function import Activity, Function, Workflow
 from ..core.options import CallOptions, Retry
+from ..core.randomness import Randomness
 from ..core.updates import UPDATE
-from .clock import Randomness
 from .doubles import Doubles, FunctionDouble, TestAttempt, without_secrets
 from .journal import Journal, Request
 from .objects import NULL, ObjectCall, TestObject
@@ -112,7 +112,9 @@ class PlannedAttempt:
             engine = TestAttempt(world.doubles, self.progress, world.pass_time)
             outcome = Attempt(engine, self.subject, facts).perform(self.input)
             return without_secrets(world.doubles, self.name, outcome)
-        return self.subject()  # type: ignore[no-any-return]
+        outcome = self.subject()
+        assert isinstance(outcome, (Success, FailureRecord))
+        return outcome
 
 
 class World:
@@ -128,7 +130,7 @@ class World:
         self.commands: list[tuple[int, Request]] = []
         self.planned: list[PlannedPromise] = []
         self.updates: dict[str, Exchange] = {}
-        self._due: list[tuple[int, int, Callable[[], None]]] = []
+        self._due: list[tuple[int, int, Callable[[], object]]] = []
         self._decided = 0
         self._open: dict[tuple[str, int], str] = {}
         self._promises: dict[str, tuple[str, int]] = {}
@@ -136,7 +138,7 @@ class World:
 
     # Time.
 
-    def decide(self, at_ms: int, action: Callable[[], None]) -> None:
+    def decide(self, at_ms: int, action: Callable[[], object]) -> None:
         """Acts at an instant; actions of one instant in the order in which they were decided."""
         heapq.heappush(self._due, (at_ms, self._decided, action))
         self._decided += 1
@@ -212,10 +214,16 @@ class World:
         self._attend(invocation)
 
     def _deliver(self, invocation: Invocation, event: Event) -> None:
+        known = len(invocation.journal.records)
         invocation.journal.tell(self.now_ms, event)
         invocation.events.append((invocation.journal.now_ms, event))
-        with invocation.randomness.entered():
-            invocation.execution.resume(event)
+        try:
+            with invocation.randomness.entered():
+                invocation.execution.resume(event)
+        except BaseException:
+            # A host stores nothing of a call that ends in a defect.
+            del invocation.journal.records[known:]
+            raise
 
     def _attend(self, invocation: Invocation) -> None:
         """Executes what was asked for. Reads of the state, and results of `run`, are told before anything else."""
@@ -357,12 +365,12 @@ class World:
         at_ms = max(self.now_ms, request.options.start_at_ms or 0)
         payload = request.payload or "null"
         if double is not None:
-            self.decide(at_ms, lambda: [double(payload)] and None)  # type: ignore[func-returns-value]
+            self.decide(at_ms, lambda: double(payload))
         elif isinstance(function, Workflow):
             self.decide(at_ms, lambda: self.begin(child, function, payload, None, called))
         elif isinstance(function, Activity):
             planned = PlannedAttempt(name, function, payload, child, Retry.never(), True)
-            self.decide(at_ms, lambda: [planned.next(self)] and None)  # type: ignore[func-returns-value]
+            self.decide(at_ms, lambda: planned.next(self))
 
     def _attempt(self, invocation: Invocation, request: Request, planned: PlannedAttempt) -> None:
         def attempt() -> None:
@@ -390,7 +398,7 @@ class World:
             status = response.status_code
             if status >= 500 or status in (408, 425, 429):
                 return FailureRecord(status, f"{sent.method} {sent.url} answered {status}")
-            told: dict[str, Any] = {"status": status, "headers": [list(pair) for pair in response.headers.items()]}
+            told: dict[str, Any] = {"status": status, "headers": {name.lower(): value for name, value in response.headers.items()}}
             try:
                 told["body"] = response.content.decode()
             except UnicodeDecodeError:
@@ -411,7 +419,7 @@ class World:
                 if child is not None and child.outcome is None:
                     child.outcome = FailureRecord(TIMED_OUT, "its deadline passed")
                     child.execution.abandon()
-                self._complete(invocation.id, request.index, FailureRecord(TIMED_OUT, f"the deadline of {request.describe()} passed"))
+                self._complete(invocation.id, request.index, FailureRecord(TIMED_OUT, "timed out"))
 
         self.decide(self.now_ms + timeout_ms, late)
 
@@ -423,7 +431,7 @@ class World:
         plan = next((plan for plan in self.planned if plan.name in (request.promise, request.name) and plan.name), None)
         if plan is not None:
             self.planned.remove(plan)
-            self.decide(self.now_ms + plan.after_ms, lambda: [self.settle(request.promise, plan.outcome)] and None)  # type: ignore[func-returns-value]
+            self.decide(self.now_ms + plan.after_ms, lambda: self.settle(request.promise, plan.outcome))
         self._overdue(invocation, request, request.timeout_ms)
 
     def settle(self, promise: str, outcome: Outcome) -> Outcome:
