@@ -110,7 +110,7 @@ def run_natively(scenario: Scenario, module: Any, url: str) -> tuple[list[Record
         ended["halts"] = place_of(error)
     for told, given in answers:
         check_answer(scenario, told, lambda given=given: given.value)  # type: ignore[misc]
-    return host.journal(), ended
+    return host.journal("test/g/1" if scenario.program == "generation" else "test"), ended
 
 
 def place_of(error: BaseException) -> str:
@@ -329,7 +329,7 @@ def compare(host: Host, chosen: list[Scenario], native: dict[str, list[Record]],
                 tell(host, scenario, id, told)
             check_end(scenario, ended_on_host(host, id), url, id, "on the host")
             # Of a workflow that continued as new, the first generation is compared.
-            first = f"{id}/g/0" if scenario.program == "generation" else id
+            first = f"{id}/g/1" if scenario.program == "generation" else id
             there, here = normal(host.journal(first), id, url), native[scenario.program]
             if there != here:
                 raise AssertionError("\n".join(difference(here, there)))

@@ -247,7 +247,8 @@ async def counts(total: int, ctx: Context) -> int:
 def test_generations(segno_host: TestHost) -> None:
     assert segno_host.run(counts, 0) == 3
     assert segno_host.elapsed == timedelta(hours=4)
-    assert segno_host.journal()[-1]["command"] == "continue-as-new"
+    assert segno_host.journal("test/g/1")[-2]["command"] == "continue-as-new"
+    assert [segno_host.journal(f"test/g/{number}")[0]["request"] for number in (1, 2, 3, 4)] == [0, 1, 2, 3]
 
 
 @workflow

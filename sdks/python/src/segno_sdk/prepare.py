@@ -124,4 +124,4 @@ def later_imports(module: ModuleType) -> Iterator[str]:
                 except (ImportError, ValueError):
                     continue
                 yield base
-                yield from (f"{base}.{alias.name}" for alias in node.names if f"{base}.{alias.name}" not in sys.modules)
+                yield from (f"{base}.{alias.name}" for alias in node.names)

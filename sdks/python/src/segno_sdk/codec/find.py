@@ -120,13 +120,13 @@ def _class(type_: Any, arguments: tuple[Any, ...], names: dict[Any, Any], whole:
         return _kept(whole, RecordCodec(type_, name, find_fields, lambda items: type_(**items), lambda value: value._asdict()))
     if hasattr(type_, "__attrs_attrs__"):
         return _attrs(type_, name, given, whole)
-    if hasattr(type_, "parse_obj") and hasattr(type_, "__fields__") and not hasattr(type_, "model_fields"):
-        return _kept(whole, PydanticCodec(type_))
     if hasattr(type_, "model_fields"):
         raise TypeError(
             f"{type_.__name__} is a model of pydantic 2, whose core (pydantic_core) is native code and does not run in a component: "
             "write a dataclass"
         )
+    if hasattr(type_, "parse_obj") and hasattr(type_, "__fields__"):
+        return _kept(whole, PydanticCodec(type_))
     raise TypeError(f"{type_.__name__} is no type that can be written as JSON: make it a dataclass, with annotated fields")
 
 

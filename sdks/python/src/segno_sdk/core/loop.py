@@ -222,3 +222,17 @@ def blocking(future: "asyncio.Future[Any]") -> Generator[Any, None, None]:
     """Waits for a future in its own `__await__`."""
     future._asyncio_future_blocking = True
     yield future
+
+
+_as_completed: Any = asyncio.as_completed
+
+
+def _in_order(fs: Any, **about: Any) -> Any:
+    """`asyncio.as_completed`, which would begin coroutines in the order of a set."""
+    loop = events._get_running_loop()
+    if isinstance(loop, Loop):
+        fs = [asyncio.ensure_future(one) for one in fs]
+    return _as_completed(fs, **about)
+
+
+asyncio.as_completed = asyncio.tasks.as_completed = _in_order

@@ -20,7 +20,7 @@ from .clock import virtual_time
 from .doubles import Doubles, FunctionDouble, SeenRequest
 from .journal import JsonRecord
 from .objects import ObjectCall, TestObject
-from .world import Exchange, Invocation, PlannedPromise, World
+from .world import Exchange, PlannedPromise, World
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -97,7 +97,6 @@ class TestHost:
         self._promises: list[PlannedPromise] = []
         self._object_promises: list[tuple[int, str, str, Outcome]] = []
         self._world: World | None = None
-        self._root: Invocation | None = None
         #: Number of replays after the last run.
         self.replayed = 0
 
@@ -214,20 +213,19 @@ class TestHost:
             with virtual_time(lambda: world.now_ms):
                 world.begin(self.id, workflow, input, None, call)
                 outcome = world.run(self.id)
+            self._replay(world)
         finally:
-            self._root = world.invocations.get(self.id)
             self._start_ms = world.now_ms
             world.close()
-        try:
-            self.replayed = 0
-            if self._replays:
-                for invocation in [*world.finished, *world.invocations.values()]:
-                    if invocation.journal.ending is not None:
-                        self.replayed += replay.check(invocation.history())
-        finally:
             guards.uninstall()
             logs.uninstall()
         return outcome
+
+    def _replay(self, world: World) -> None:
+        self.replayed = 0
+        for invocation in [*world.finished, *world.invocations.values()]:
+            if self._replays and invocation.journal.ending is not None:
+                self.replayed += replay.check(invocation.history())
 
     def _learn(self, workflow: Workflow[Any, Any]) -> dict[str, Function[Any, Any]]:
         """The functions that the workflow may call: those of the module, or of the modules that its own one imports."""
@@ -336,14 +334,14 @@ class TestHost:
     def journal(self, id: str | None = None) -> list[JsonRecord]:
         """The journal of an execution, in the form of `GET /v1/invocations/{id}/journal`.
 
-        Of the generations of a workflow that continued as new, the older ones are `{id}` and `{id}/g/{n}`.
+        Of a workflow that continued as new it is that of the newest generation; the older ones are `{id}/g/1` and so on.
         """
-        wanted = id or self.id
-        generations = [one for one in self._last.finished if one.id == wanted.split("/g/")[0]]
-        if "/g/" in wanted:
-            generations.append(self._last.invocations[wanted.split("/g/")[0]])
-            return generations[int(wanted.split("/g/")[1])].journal.records
-        return (generations[0] if generations else self._last.invocations[wanted]).journal.records
+        wanted, _, number = (id or self.id).partition("/g/")
+        if wanted not in self._last.invocations:
+            known = ", ".join(self._last.invocations)
+            raise LookupError(f"there is no execution `{wanted}`; there are: {known}")
+        generations = [*(one for one in self._last.finished if one.id == wanted), self._last.invocations[wanted]]
+        return generations[int(number) - 1 if number else -1].journal.records
 
 
 def result_of(codec: Any, outcome: Outcome, what: str) -> Any:

@@ -210,6 +210,7 @@ class Journal:
     def continue_as_new(self, input: Payload, same_code: bool) -> None:
         fields: Fields = [("input", input), *([("same_code", "true")] if same_code else [])]
         self.issue(Request(0, "continue-as-new", ""), fields)
+        self.add("finished", outcome={})
         self.end(Ending(None, input, self._unread))
 
     def finish(self, outcome: Outcome) -> None:

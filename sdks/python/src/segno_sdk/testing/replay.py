@@ -52,6 +52,10 @@ class ReplayedJournal(Journal):
         super().finish(outcome)
         self._compare("the end", {"outcome": self.records[-1]["outcome"]}, None)
 
+    def continue_as_new(self, input: Payload, same_code: bool) -> None:
+        super().continue_as_new(input, same_code)
+        self._compare("the end", {"outcome": {}}, None)
+
     def _compare(self, what: str, asked: JsonRecord, at: str | None) -> None:
         recorded = self._recorded[self._place] if self._place < len(self._recorded) else None
         self._place += 1

@@ -189,9 +189,9 @@ class World:
     ) -> None:
         name = name or id
         seed = _seed(self.seed, name)
-        facts = WorkflowFacts(id, parent[0] if parent else None, self.now_ms, seed)
+        facts = WorkflowFacts(name, parent[0] if parent else None, self.now_ms, seed)
         key = call.key if call else None
-        journal = Journal(name if name == id else id, function.name, input, key, self.doubles.logs)
+        journal = Journal(name, function.name, input, key, self.doubles.logs)
         invocation = Invocation(
             id, function, input, facts, journal, Execution(journal, function, facts), Randomness(seed), call.path if call else None, key, parent
         )
@@ -263,7 +263,7 @@ class World:
 
     def _next_generation(self, invocation: Invocation, input: Payload, unread: list[int]) -> None:
         self.finished.append(invocation)
-        number = sum(1 for one in self.finished if one.id == invocation.id)
+        number = sum(1 for one in self.finished if one.id == invocation.id) + 1
         signals = [invocation.signals[place] for place in unread]
         for place in [place for place in self._open if place[0] == invocation.id]:
             del self._open[place]
@@ -294,7 +294,7 @@ class World:
 
     def _perform(self, invocation: Invocation, request: Request) -> None:
         id, index = invocation.id, request.index
-        child = f"{id}/{index}"
+        child = f"{invocation.facts.invocation}/{index}"
         match request.kind:
             case "call":
                 self._call(invocation, request, request.promise or child)
@@ -415,7 +415,7 @@ class World:
 
         def late() -> None:
             if self.invocations.get(invocation.id) is invocation and (invocation.id, request.index) in self._open:
-                child = self.invocations.get(f"{invocation.id}/{request.index}")
+                child = self.invocations.get(f"{invocation.facts.invocation}/{request.index}")
                 if child is not None and child.outcome is None:
                     child.outcome = FailureRecord(TIMED_OUT, "its deadline passed")
                     child.execution.abandon()
@@ -454,7 +454,7 @@ class World:
         return NULL
 
     def _cancel(self, invocation: Invocation, request: Request) -> None:
-        child = self.invocations.get(f"{invocation.id}/{request.number}")
+        child = self.invocations.get(f"{invocation.facts.invocation}/{request.number}")
         if child is not None:
             self.decide(self.now_ms, lambda: self.tell(child.id, CancelRequested()))
         else:
