@@ -68,21 +68,28 @@ def native_file(folder: str, name: str) -> str | None:
     return next((file for file in files if file.startswith(f"{name}.") and _NATIVE.search(file)), None)
 
 
-def load(name: str) -> ModuleType:
-    """Imports the author's module, and what its functions import when they are called."""
+def explain_native_imports() -> NativeImports:
+    """Explains imports of native code from now on."""
     finder = NativeImports()
     sys.meta_path.insert(0, finder)
+    return finder
+
+
+def load(name: str) -> ModuleType:
+    """Imports the author's module, and what its functions import when they are called."""
+    finder = explain_native_imports()
     try:
         module = importlib.import_module(name)
-        for lazy in LAZY:
-            _try_import(lazy)
-        _load_later_imports()
+        load_later_imports()
     finally:
         sys.meta_path.remove(finder)
     return module
 
 
-def _load_later_imports() -> None:
+def load_later_imports() -> None:
+    """Imports what the functions of the modules that are loaded import when they are called."""
+    for lazy in LAZY:
+        _try_import(lazy)
     seen: set[str] = set()
     while todo := [one for one in list(sys.modules.values()) if getattr(one, "__name__", None) not in seen and _is_of_author(one)]:
         for module in todo:
