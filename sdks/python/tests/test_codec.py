@@ -104,6 +104,7 @@ def test_a_value_comes_back_as_it_was(type_: Any, value: Any) -> None:
         (Any, {"a": (1, 2)}, "input.a is (1, 2), a tuple"),
         (Any, {1: "a"}, "input has the key 1, a int"),
         (Any, {"a": object}, "input.a is <class 'object'>, a type"),
+        (Any, {"a": object()}, "an object, which JSON does not have"),
         (Any, {"a": "\ud83d"}, "half of a character"),
         (list[float], [1.0, float("nan")], "input[1] is nan"),
         (Item, Item("a", Decimal("NaN")), "input.price is Decimal('NaN')"),

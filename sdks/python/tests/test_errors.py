@@ -61,6 +61,15 @@ def test_a_blocking_sleep_in_a_workflow_is_refused() -> None:
         TestHost().run(blocks)
 
 
+def test_a_file_in_a_workflow_is_refused() -> None:
+    @workflow
+    async def reads(ctx: Context) -> str:
+        return open("/etc/hostname").read()
+
+    with pytest.raises(NotAvailable, match=r"reads and writes no files \(`open\('/etc/hostname'\)`\): do it in an activity"):
+        TestHost().run(reads)
+
+
 def test_requests_of_activities_in_a_workflow_are_refused() -> None:
     from segno_sdk import http
 
@@ -239,14 +248,14 @@ def test_a_module_without_the_function_refuses_its_call() -> None:
 
 
 def test_everything_is_as_before_after_a_run() -> None:
-    before = (time.sleep, socket.create_connection, threading.Thread.start, os.urandom, time.time, datetime.now())
+    before = (time.sleep, open, socket.create_connection, threading.Thread.start, os.urandom, time.time, datetime.now())
 
     @workflow
     async def nothing(ctx: Context) -> None: ...
 
     TestHost().run(nothing)
-    assert (time.sleep, socket.create_connection, threading.Thread.start, os.urandom, time.time) == before[:5]
-    assert (datetime.now() - before[5]).total_seconds() < 60
+    assert (time.sleep, open, socket.create_connection, threading.Thread.start, os.urandom, time.time) == before[:6]
+    assert (datetime.now() - before[6]).total_seconds() < 60
 
 
 def test_instances_of_object_need_a_key() -> None:

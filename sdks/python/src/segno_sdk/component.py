@@ -32,7 +32,7 @@ from wit_world.imports import types as wit
 
 from . import prepare
 from .codec import schema_text
-from .core import guards, logs
+from .core import defect, guards, logs
 from .core.attempt import Attempt
 from .core.defect import report
 from .core.engine import (
@@ -318,6 +318,7 @@ def export(app: ModuleType) -> tuple[type, ...]:
     module = Module.of_python(app)
     if not module.functions:
         raise TypeError("app.py has no functions: put @workflow or @activity above one")
+    defect.author_folder = os.path.dirname(app.__file__ or "") + "/"
     guards.install()
     logs.install()
     begun: list[Execution] = []

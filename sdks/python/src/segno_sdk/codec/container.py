@@ -159,6 +159,8 @@ class AnyCodec:
             raise NotJson(f"{path} is {shown(value)}, a {kind.__name__}, which JSON does not have: write sorted(…)")
         if isinstance(value, (bytes, bytearray, memoryview)):
             raise NotJson(f"{path} is {shown(value)}, {kind.__name__}, which JSON does not have: write base64.b64encode(…).decode()")
+        if kind is object:
+            raise NotJson(f"{path} is {shown(value)}, an object, which JSON does not have: write a dataclass, a dict or a list")
         if self._find is None:
             if dataclasses.is_dataclass(kind) or hasattr(kind, "_fields") or kind.__module__ in ("datetime", "decimal", "uuid"):
                 raise NotJson(f"{path} is {shown(value)}, a {kind.__name__}, and nothing says that it comes back as one: annotate the type")

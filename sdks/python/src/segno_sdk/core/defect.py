@@ -21,6 +21,17 @@ def is_own(filename: str) -> bool:
     return filename.startswith(_STDLIB) and "site-packages" not in filename
 
 
+#: In a component: the folder of `app.py`, without which the author's files look like those of packages.
+author_folder: str | None = None
+
+
+def is_of_author(filename: str) -> bool:
+    """True for files of the author, and false for those of packages."""
+    if author_folder is not None:
+        return filename.startswith(author_folder) and not is_own(filename)
+    return "site-packages" not in filename and not is_own(filename)
+
+
 def shown_file(filename: str) -> str:
     """The name by which the author knows a file."""
     if _NUMBERED.match(filename):
@@ -77,7 +88,7 @@ def report(error: BaseException) -> tuple[str, str]:
         return f"{error.at or 'an unknown place'}:1", "\n".join([error.what, *lines])
     at = getattr(error, "at", None)
     if at is None and frames:
-        file, line, column, _ = frames[-1]
+        file, line, column, _ = next((frame for frame in reversed(frames) if is_of_author(frame[0])), frames[-1])
         at = f"{shown_file(file)}:{line}:{column}"
     text = f"{type(error).__name__}: {error}"
     if isinstance(error, BaseExceptionGroup):

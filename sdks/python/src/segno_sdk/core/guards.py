@@ -1,11 +1,14 @@
-"""Clear errors for what does not exist where workflows and activities run: sockets, threads, processes, and blocking."""
+"""Clear errors for what does not exist where workflows and activities run: sockets, threads, processes, files, and blocking."""
 
+import builtins
+import io
+import os
 import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 from . import current
-from .failure import NotAvailable
+from .failure import FORBIDDEN, Failure, NotAvailable
 
 _SOCKETS = "there are no sockets here ({what}): send requests with `ctx.http` or `segno_sdk.http`"
 _THREADS = "there are no threads here ({what}): use `asyncio.gather` over calls of activities, or call the function directly"
@@ -27,6 +30,7 @@ def install() -> None:
     _replace(threading.Thread, "start", _THREADS, "`threading.Thread`")
     _replace(subprocess.Popen, "__init__", _PROCESSES, "`subprocess`")
     _replace_sleep()
+    _replace_open()
 
 
 def uninstall() -> None:
@@ -63,6 +67,31 @@ def _replace_sleep() -> None:
             refuse("`time.sleep` stops everything in a workflow: write `await asyncio.sleep(…)` or `await ctx.sleep('30s')`")
 
     _put(time, "sleep", sleep, original)
+
+
+def _replace_open() -> None:
+    original: Callable[..., Any] = builtins.open
+
+    def guarded(file: Any, *arguments: Any, **named: Any) -> Any:
+        running = current.running
+        if running is not None and isinstance(file, (str, os.PathLike)):
+            path = os.fspath(file)
+            if not hasattr(running, "send_request"):
+                refuse(f"a workflow reads and writes no files (`open({path!r})`): do it in an activity, with `ctx.files`")
+            _check_directory(running, str(path))
+        return original(file, *arguments, **named)
+
+    _put(builtins, "open", guarded, original)
+    _put(io, "open", guarded, original)
+
+
+def _check_directory(running: Any, path: str) -> None:
+    """Refuses a file that no directory of the policy contains."""
+    try:
+        running.engine.file_read(os.path.abspath(path), 0, 0)
+    except Failure as failure:
+        if failure.code == FORBIDDEN:
+            raise
 
 
 def _put(owner: Any, name: str, value: Any, original: Any) -> None:
