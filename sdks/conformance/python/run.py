@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from scenarios import SCENARIOS, Scenario, Told
+
 from segno_sdk import Failure, Module
 from segno_sdk.http import Response
 from segno_sdk.testing import TestHost
@@ -83,7 +84,9 @@ def run_natively(scenario: Scenario, module: Any, url: str) -> tuple[list[Record
     def answer(request: Any) -> Response:
         status, value = shop.answer(request.method, request.url.removeprefix(url))
         body = json.dumps(value, separators=(",", ":"))
-        return Response(status, body.encode(), [("content-type", "application/json"), ("content-length", str(len(body)))])
+        return Response(
+            status, body.encode(), [("content-type", "application/json"), ("content-length", str(len(body)))]
+        )
 
     host.on_http("GET", url, answer)
     host.on_http("POST", url, answer)
@@ -129,7 +132,9 @@ def check_answer(scenario: Scenario, told: Told, answer: Any) -> None:
     except Failure as failure:
         given, refused = None, failure.code
     if (given, refused) != (told.answer, told.refused):
-        raise AssertionError(f"{scenario.program}: `{told.name}` answered {given!r} (refused: {refused}), and not {told.answer!r} ({told.refused})")
+        raise AssertionError(
+            f"{scenario.program}: `{told.name}` answered {given!r} (refused: {refused}), and not {told.answer!r} ({told.refused})"
+        )
 
 
 # On a host.
@@ -222,9 +227,17 @@ def tell(host: Host, scenario: Scenario, id: str, told: Told) -> None:
         case "cancel":
             host.command("cancel", id)
         case "query":
-            check_answer(scenario, told, lambda: host.post(f"/v1/invocations/{id}/queries/{told.name}", {"input": told.value})["value"])
+            check_answer(
+                scenario,
+                told,
+                lambda: host.post(f"/v1/invocations/{id}/queries/{told.name}", {"input": told.value})["value"],
+            )
         case "update":
-            check_answer(scenario, told, lambda: answer_of(host.post(f"/v1/invocations/{id}/updates/{told.name}", {"input": told.value})))
+            check_answer(
+                scenario,
+                told,
+                lambda: answer_of(host.post(f"/v1/invocations/{id}/updates/{told.name}", {"input": told.value})),
+            )
 
 
 def answer_of(told: dict[str, Any]) -> Any:
@@ -312,12 +325,20 @@ def main() -> None:
     sys.exit(1 if differing else 0)
 
 
-def compare(host: Host, chosen: list[Scenario], native: dict[str, list[Record]], component: str | None, url: str) -> int:
+def compare(
+    host: Host, chosen: list[Scenario], native: dict[str, list[Record]], component: str | None, url: str
+) -> int:
     """Runs the programs on a host. Returns the number of those that differ."""
     host.command("deploy", component or str(HERE), "--as", "conformance")
     ids = {scenario.program: f"c-{scenario.program}" for scenario in chosen}
     for scenario in chosen:
-        host.command("start", f"conformance/{scenario.program}", json.dumps(with_url(scenario.input, url)), "--id", ids[scenario.program])
+        host.command(
+            "start",
+            f"conformance/{scenario.program}",
+            json.dumps(with_url(scenario.input, url)),
+            "--id",
+            ids[scenario.program],
+        )
     host.kill()
     print("the host was killed")
     host.start()
@@ -342,7 +363,9 @@ def compare(host: Host, chosen: list[Scenario], native: dict[str, list[Record]],
 
 def check_end(scenario: Scenario, ended: dict[str, Any], url: str, id: str, where: str) -> None:
     """Compares how a program ended with what is expected."""
-    expected: dict[str, Any] = {"result": json.loads(json.dumps(with_url(scenario.result, url)).replace('"ID/', f'"{id}/'))}
+    expected: dict[str, Any] = {
+        "result": json.loads(json.dumps(with_url(scenario.result, url)).replace('"ID/', f'"{id}/'))
+    }
     if scenario.code is not None:
         expected = {"code": scenario.code}
     if scenario.halts is not None:
@@ -359,7 +382,9 @@ def difference(here: list[Record], there: list[Record]) -> list[str]:
         one = here[place] if place < len(here) else None
         other = there[place] if place < len(there) else None
         if one != other:
-            lines.append(f"    natively    {json.dumps(one, sort_keys=True)}\n    on the host {json.dumps(other, sort_keys=True)}")
+            lines.append(
+                f"    natively    {json.dumps(one, sort_keys=True)}\n    on the host {json.dumps(other, sort_keys=True)}"
+            )
     return lines
 
 

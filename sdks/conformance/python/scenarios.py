@@ -37,7 +37,11 @@ SCENARIOS = (
     Scenario("fan-out-all", 3, result=["part 0", "part 1", "part 2"]),
     Scenario("race-sleep", result="short"),
     Scenario("named-signal-timeout", told=(Told(4, "signal", "go", 7),), result=["late", 7]),
-    Scenario("signal-race-loser", told=(Told(3, "signal", "note", "hello"), Told(4, "signal", "stop")), result=["nothing", "hello"]),
+    Scenario(
+        "signal-race-loser",
+        told=(Told(3, "signal", "note", "hello"), Told(4, "signal", "stop")),
+        result=["nothing", "hello"],
+    ),
     Scenario("promise-timeout", told=(Told(4, "resolve", "answer", True),), result=[408, True]),
     Scenario("retry-then-fail", result=["attempt 3", "attempt 1"]),
     Scenario("saga-undo", code=404),

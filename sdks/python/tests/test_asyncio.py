@@ -228,7 +228,9 @@ def test_a_coroutine_that_nobody_awaits_is_a_defect() -> None:
         helper()  # type: ignore[unused-coroutine]
         await ctx.sleep(1)
 
-    with pytest.raises(Defect, match=r"test_asyncio.py:\d+: `.*helper\(…\)` was called here and never awaited.*write `await"):
+    with pytest.raises(
+        Defect, match=r"test_asyncio.py:\d+: `.*helper\(…\)` was called here and never awaited.*write `await"
+    ):
         TestHost().run(forgets)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
-from typing import Any, Generic, Literal, NamedTuple, NewType, NotRequired, Optional, TypedDict, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, NewType, NotRequired, TypedDict, TypeVar
 from uuid import UUID
 
 import pytest
@@ -65,7 +65,7 @@ ROUND = [
     (dict[str, int], {"a": 1}),
     (dict[int, str], {7: "a"}),
     (dict[Color, int], {Color.RED: 1}),
-    (Optional[int], None),
+    (int | None, None),
     (int | str, "a"),
     (Literal["a", 1, True], True),
     (Color, Color.BLUE),
@@ -112,7 +112,7 @@ def test_a_value_comes_back_as_it_was(type_: Any, value: Any) -> None:
         (int, "7", "input is '7', a str: its annotation says int"),
         (int, True, "its annotation says int"),
         (dict[str, Item], {"x": 3}, "input.x is 3"),
-        (Optional[list[int]], [1, "x"], "input[1] is 'x'"),
+        (list[int] | None, [1, "x"], "input[1] is 'x'"),
     ],
 )
 def test_what_json_cannot_say_is_refused_with_its_path(type_: Any, value: Any, message: str) -> None:
@@ -129,7 +129,9 @@ def test_a_value_that_contains_itself_is_refused() -> None:
 
 
 def test_a_dataclass_is_written_where_any_is_annotated_but_not_where_it_has_to_come_back() -> None:
-    assert json.loads(encoded(ANY, {"item": Item("a", Decimal(1))}, "input")) == {"item": {"name": "a", "price": "1", "tags": []}}
+    assert json.loads(encoded(ANY, {"item": Item("a", Decimal(1))}, "input")) == {
+        "item": {"name": "a", "price": "1", "tags": []}
+    }
     with pytest.raises(NotJson, match="nothing says that it comes back as one"):
         encoded(EXACT, Item("a", Decimal(1)), "input")
 

@@ -12,7 +12,19 @@ from typing import Any
 
 import pytest
 
-from segno_sdk import ActivityContext, Context, Defect, Failure, Module, NotAvailable, NotJson, Object, activity, exclusive, workflow
+from segno_sdk import (
+    ActivityContext,
+    Context,
+    Defect,
+    Failure,
+    Module,
+    NotAvailable,
+    NotJson,
+    Object,
+    activity,
+    exclusive,
+    workflow,
+)
 from segno_sdk.core.defect import report
 from segno_sdk.testing import TestHost
 
@@ -34,7 +46,10 @@ def run_activity(function: Any) -> Failure:
 @pytest.mark.parametrize(
     ("use", "message"),
     [
-        (lambda: socket.create_connection(("example.org", 80)), "there are no sockets here (`socket.create_connection`): send requests with `ctx.http` or `segno_sdk.http`"),
+        (
+            lambda: socket.create_connection(("example.org", 80)),
+            "there are no sockets here (`socket.create_connection`): send requests with `ctx.http` or `segno_sdk.http`",
+        ),
         (lambda: urllib.request.urlopen("http://example.org"), "there are no sockets here"),
         (lambda: threading.Thread(target=print).start(), "there are no threads here (`threading.Thread`)"),
         (lambda: subprocess.run(["ls"]), "there are no processes here"),
@@ -66,7 +81,9 @@ def test_a_file_in_a_workflow_is_refused() -> None:
     async def reads(ctx: Context) -> str:
         return open("/etc/hostname").read()
 
-    with pytest.raises(NotAvailable, match=r"reads and writes no files \(`open\('/etc/hostname'\)`\): do it in an activity"):
+    with pytest.raises(
+        NotAvailable, match=r"reads and writes no files \(`open\('/etc/hostname'\)`\): do it in an activity"
+    ):
         TestHost().run(reads)
 
 

@@ -33,7 +33,11 @@ async def uses(text: str, ctx: Context) -> list[object]:
     due = datetime.now() + relativedelta(months=1)
     tries: list[int] = []
 
-    @tenacity.retry(wait=tenacity.wait_fixed(60), stop=tenacity.stop_after_attempt(3), retry=tenacity.retry_if_exception_type(KeyError))
+    @tenacity.retry(
+        wait=tenacity.wait_fixed(60),
+        stop=tenacity.stop_after_attempt(3),
+        retry=tenacity.retry_if_exception_type(KeyError),
+    )
     async def asks() -> int:
         tries.append(1)
         if len(tries) < 3:

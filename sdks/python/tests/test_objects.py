@@ -259,7 +259,9 @@ def test_a_step_of_unknown_effect_is_asked_for(segno_host: TestHost) -> None:
     segno_host.promise("test/u/pay/0").after("1h").resolve()
     with pytest.raises(TimedOut, match="`slow` undone"):
         segno_host.run(pays, "ask")
-    assert undone == [Undo("a", None)] and ("warn", "settle `test/u/pay/0`") in [(level, text[-21:]) for level, text in segno_host.logs]
+    assert undone == [Undo("a", None)] and ("warn", "settle `test/u/pay/0`") in [
+        (level, text[-21:]) for level, text in segno_host.logs
+    ]
     with pytest.raises(TimedOut, match="`slow` undone"):
         TestHost().run(pays, "compensate")
 
@@ -309,7 +311,9 @@ def test_requests(segno_host: TestHost) -> None:
         return next(statuses), {"ok": True}
 
     segno_host.on_http("GET", "https://example.org/", answer)
-    segno_host.on_http("POST", "https://example.org/ok", lambda request: (200, f"{request.json()} {request.header('X-A')}"))
+    segno_host.on_http(
+        "POST", "https://example.org/ok", lambda request: (200, f"{request.json()} {request.header('X-A')}")
+    )
     segno_host.on_http("POST", "https://example.org/form", 404)
     assert segno_host.run(requests) == [200, "application/json", "{'a': 1} b", 404]
     assert segno_host.elapsed.total_seconds() == 1

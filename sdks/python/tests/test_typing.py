@@ -34,7 +34,9 @@ def lines_of(name: str) -> list[int]:
 
 
 def found(output: str, name: str) -> list[int]:
-    return sorted({int(line) for line in re.findall(rf"{re.escape(name)}:(\d+)(?::\d+)?[: -]+(?:\x1b\[\d+m)?error", output)})
+    return sorted(
+        {int(line) for line in re.findall(rf"{re.escape(name)}:(\d+)(?::\d+)?[: -]+(?:\x1b\[\d+m)?error", output)}
+    )
 
 
 def test_mypy_accepts_the_package() -> None:

@@ -183,7 +183,14 @@ def test_time_is_virtual(segno_host: TestHost) -> None:
 @workflow
 async def draws(ctx: Context) -> list[str]:
     kept = await ctx.run("kept", lambda: random.random())
-    return [str(random.random()), str(uuid.uuid4()), secrets.token_hex(4), str(ctx.random.random()), str(ctx.uuid4()), str(kept)]
+    return [
+        str(random.random()),
+        str(uuid.uuid4()),
+        secrets.token_hex(4),
+        str(ctx.random.random()),
+        str(ctx.uuid4()),
+        str(kept),
+    ]
 
 
 def test_random_numbers_are_those_of_the_seed() -> None:
@@ -320,7 +327,12 @@ def test_logs(segno_host: TestHost) -> None:
 
 @pytest.mark.parametrize(
     ("length", "message"),
-    [("5 parsecs", "write a length of time such as"), (-1, "not negative"), (True, "write a timedelta"), ("", "such as")],
+    [
+        ("5 parsecs", "write a length of time such as"),
+        (-1, "not negative"),
+        (True, "write a timedelta"),
+        ("", "such as"),
+    ],
 )
 def test_a_wrong_length_of_time_is_refused(length: object, message: str) -> None:
     @workflow

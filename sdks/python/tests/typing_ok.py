@@ -3,7 +3,20 @@
 from dataclasses import dataclass
 from typing import Any, assert_type
 
-from segno_sdk import ActivityContext, Call, Context, Object, ObjectPromise, Retry, State, Undo, activity, exclusive, shared, workflow
+from segno_sdk import (
+    ActivityContext,
+    Call,
+    Context,
+    Object,
+    ObjectPromise,
+    Retry,
+    State,
+    Undo,
+    activity,
+    exclusive,
+    shared,
+    workflow,
+)
 from segno_sdk.testing import TestHost
 
 

@@ -73,14 +73,20 @@ def to_failure(failure: FailureRecord) -> Any:
 
 
 def to_outcome(outcome: Outcome) -> Any:
-    return wit.Outcome_Success(to_payload(outcome.value)) if isinstance(outcome, Success) else wit.Outcome_Failure(to_failure(outcome))
+    return (
+        wit.Outcome_Success(to_payload(outcome.value))
+        if isinstance(outcome, Success)
+        else wit.Outcome_Failure(to_failure(outcome))
+    )
 
 
 def of_outcome(outcome: Any) -> Outcome:
     if isinstance(outcome, wit.Outcome_Success):
         return Success(of_payload(outcome.value))
     failure = outcome.value
-    return FailureRecord(failure.code, failure.message, None if failure.details is None else of_payload(failure.details))
+    return FailureRecord(
+        failure.code, failure.message, None if failure.details is None else of_payload(failure.details)
+    )
 
 
 def of_event(event: Any) -> Event:
@@ -95,7 +101,12 @@ def to_retry(retry: Retry | None) -> Any:
     if retry is None:
         return None
     return wit.RetryOptions(
-        retry.initial_ms, float(retry.factor), retry.max_ms, float(retry.jitter), retry.max_attempts, list(retry.non_retryable)
+        retry.initial_ms,
+        float(retry.factor),
+        retry.max_ms,
+        float(retry.jitter),
+        retry.max_attempts,
+        list(retry.non_retryable),
     )
 
 
@@ -104,7 +115,9 @@ def to_options(options: CallOptions) -> Any:
 
 
 def to_request(request: HttpRequest) -> Any:
-    return wit.HttpRequest(request.method, request.url, list(request.headers), None if request.body is None else to_payload(request.body))
+    return wit.HttpRequest(
+        request.method, request.url, list(request.headers), None if request.body is None else to_payload(request.body)
+    )
 
 
 def to_step(step: SagaStep) -> Any:
@@ -231,7 +244,9 @@ class HostAttempt:
 
     def http(self, request: HttpRequest) -> HttpResponse:
         response = refusable(wit_activity.http, to_request(request))
-        return HttpResponse(response.status, tuple((name, value) for name, value in response.headers), bytes(response.body))
+        return HttpResponse(
+            response.status, tuple((name, value) for name, value in response.headers), bytes(response.body)
+        )
 
     def log(self, level: Level, message: str) -> None:
         wit_activity.log(to_level(level), message)
@@ -255,7 +270,9 @@ class HostAttempt:
         refusable(wit_files.append, path, content)
 
     def file_list(self, path: str) -> list[FileEntry]:
-        return [FileEntry(entry.name, entry.directory, entry.size) for entry in refusable(wit_files.list_directory, path)]
+        return [
+            FileEntry(entry.name, entry.directory, entry.size) for entry in refusable(wit_files.list_directory, path)
+        ]
 
     def file_remove(self, path: str) -> None:
         refusable(wit_files.remove, path)
@@ -278,7 +295,11 @@ def _limit(function: str, limit: Limit) -> Any:
 
     concurrency, rate = limit.bounds()
     total_concurrency, total_rate = limit.total_bounds()
-    priority = None if limit.priority is None else wit_limits.Priority(limit.priority, wit_limits.Order[limit.priority_order.upper()])
+    priority = (
+        None
+        if limit.priority is None
+        else wit_limits.Priority(limit.priority, wit_limits.Order[limit.priority_order.upper()])
+    )
     debounce = None
     if limit.debounce is not None:
         longest = None if limit.debounce_longest is None else milliseconds("debounce_longest", limit.debounce_longest)
@@ -397,6 +418,10 @@ def export(app: ModuleType) -> tuple[type, ...]:
 
     class Limits:
         def describe_limits(self) -> list[Any]:
-            return [_limit(function.name, function.limit) for function in module.functions.values() if function.limit is not None]
+            return [
+                _limit(function.name, function.limit)
+                for function in module.functions.values()
+                if function.limit is not None
+            ]
 
     return Functions, Messages, Objects, Runs, Handlers, Limits

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     Objects: Any
     Runs: Any
 else:
-    try:
-        import componentize_py_types  # noqa: F401
-    except ModuleNotFoundError:
+    if sys.platform != "wasi":
         Functions, Messages, Objects, Runs, Handlers, Limits = (
             type(name, (), {}) for name in ("Functions", "Messages", "Objects", "Runs", "Handlers", "Limits")
         )

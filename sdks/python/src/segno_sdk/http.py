@@ -65,7 +65,9 @@ class Response:
     def of_json(cls, status_code: int, value: Any, headers: Headers = ()) -> "Response":
         """A response with a JSON body, for tests."""
         pairs = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
-        return cls(status_code, encoded(ANY, value, "the body").encode(), [("content-type", "application/json"), *pairs])
+        return cls(
+            status_code, encoded(ANY, value, "the body").encode(), [("content-type", "application/json"), *pairs]
+        )
 
     @property
     def status(self) -> int:
@@ -166,7 +168,9 @@ def request(method: str, url: str, **about: Any) -> Response:
     send = getattr(running, "send_request", None)
     if send is None:
         where = "in a workflow" if running is not None else "outside of an activity"
-        raise NotAvailable(f"`http.{method.lower()}` was called {where}: it is for activities; a workflow writes `await ctx.http({method!r}, url)`")
+        raise NotAvailable(
+            f"`http.{method.lower()}` was called {where}: it is for activities; a workflow writes `await ctx.http({method!r}, url)`"
+        )
     for name in ("timeout", "allow_redirects", "verify", "stream"):
         about.pop(name, None)
     return of_wire(send(build(method, url, **about)), url)

@@ -49,11 +49,13 @@ class NativeImports(importlib.abc.MetaPathFinder):
                 package = fullname.partition(".")[0]
                 instead = INSTEAD.get(package, "use a package in pure Python, or a server that an activity calls")
                 raise ImportError(
-                    f"the package `{package}` has native code ({found}), which cannot run in a component: {instead}", name=fullname
+                    f"the package `{package}` has native code ({found}), which cannot run in a component: {instead}",
+                    name=fullname,
                 )
         return None
 
 
+_finder = NativeImports()
 _NATIVE = re.compile(r"\.(so|pyd|dylib)$")
 
 
@@ -68,21 +70,24 @@ def native_file(folder: str, name: str) -> str | None:
     return next((file for file in files if file.startswith(f"{name}.") and _NATIVE.search(file)), None)
 
 
-def explain_native_imports() -> NativeImports:
-    """Explains imports of native code from now on."""
-    finder = NativeImports()
-    sys.meta_path.insert(0, finder)
-    return finder
+def explain_native_imports() -> None:
+    """Explains imports of native code, until what functions import has been loaded."""
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
 
 
 def load(name: str) -> ModuleType:
     """Imports the author's module, and what its functions import when they are called."""
-    finder = explain_native_imports()
+    explain_native_imports()
     try:
         module = importlib.import_module(name)
-        load_later_imports()
-    finally:
-        sys.meta_path.remove(finder)
+    except Exception as error:
+        # Only the author's frames and those below.
+        traceback = error.__traceback__
+        while traceback is not None and is_own(traceback.tb_frame.f_code.co_filename):
+            traceback = traceback.tb_next
+        raise error.with_traceback(traceback) from None
+    load_later_imports()
     return module
 
 
@@ -91,11 +96,15 @@ def load_later_imports() -> None:
     for lazy in LAZY:
         _try_import(lazy)
     seen: set[str] = set()
-    while todo := [one for one in list(sys.modules.values()) if getattr(one, "__name__", None) not in seen and _is_of_author(one)]:
+    while todo := [
+        one for one in list(sys.modules.values()) if getattr(one, "__name__", None) not in seen and _is_of_author(one)
+    ]:
         for module in todo:
             seen.add(module.__name__)
             for name in later_imports(module):
                 _try_import(name)
+    if _finder in sys.meta_path:
+        sys.meta_path.remove(_finder)
 
 
 def _is_of_author(module: ModuleType) -> bool:

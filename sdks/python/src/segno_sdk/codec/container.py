@@ -149,21 +149,35 @@ class AnyCodec:
     def _name(key: Any, path: str) -> str:
         if isinstance(key, str):
             return checked_text(key, f"the key {key!r} of {path}")
-        raise NotJson(f"{path} has the key {key!r}, a {type(key).__name__}: keys in JSON are texts, so write str(…), or annotate the dict")
+        raise NotJson(
+            f"{path} has the key {key!r}, a {type(key).__name__}: keys in JSON are texts, so write str(…), or annotate the dict"
+        )
 
     def _other(self, value: Any, path: str) -> Any:
         kind = type(value)
         if isinstance(value, tuple) and not hasattr(kind, "_fields"):
-            raise NotJson(f"{path} is {shown(value)}, a tuple, which comes back as a list: write list(…), or annotate it as a tuple")
+            raise NotJson(
+                f"{path} is {shown(value)}, a tuple, which comes back as a list: write list(…), or annotate it as a tuple"
+            )
         if isinstance(value, (set, frozenset)):
             raise NotJson(f"{path} is {shown(value)}, a {kind.__name__}, which JSON does not have: write sorted(…)")
         if isinstance(value, (bytes, bytearray, memoryview)):
-            raise NotJson(f"{path} is {shown(value)}, {kind.__name__}, which JSON does not have: write base64.b64encode(…).decode()")
+            raise NotJson(
+                f"{path} is {shown(value)}, {kind.__name__}, which JSON does not have: write base64.b64encode(…).decode()"
+            )
         if kind is object:
-            raise NotJson(f"{path} is {shown(value)}, an object, which JSON does not have: write a dataclass, a dict or a list")
+            raise NotJson(
+                f"{path} is {shown(value)}, an object, which JSON does not have: write a dataclass, a dict or a list"
+            )
         if self._find is None:
-            if dataclasses.is_dataclass(kind) or hasattr(kind, "_fields") or kind.__module__ in ("datetime", "decimal", "uuid"):
-                raise NotJson(f"{path} is {shown(value)}, a {kind.__name__}, and nothing says that it comes back as one: annotate the type")
+            if (
+                dataclasses.is_dataclass(kind)
+                or hasattr(kind, "_fields")
+                or kind.__module__ in ("datetime", "decimal", "uuid")
+            ):
+                raise NotJson(
+                    f"{path} is {shown(value)}, a {kind.__name__}, and nothing says that it comes back as one: annotate the type"
+                )
         else:
             try:
                 codec = self._find(kind)
@@ -171,4 +185,6 @@ class AnyCodec:
                 pass
             else:
                 return codec.encode(value, path)
-        raise NotJson(f"{path} is {shown(value)}, a {kind.__name__}, which JSON does not have: write a dataclass, a dict or a list")
+        raise NotJson(
+            f"{path} is {shown(value)}, a {kind.__name__}, which JSON does not have: write a dataclass, a dict or a list"
+        )

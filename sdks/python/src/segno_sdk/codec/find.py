@@ -7,7 +7,19 @@ import types
 import typing
 from datetime import date
 from enum import Enum
-from typing import Annotated, Any, Literal, NewType, NotRequired, Required, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NewType,
+    NotRequired,
+    Required,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 from uuid import UUID
 
 from .base import Codec
@@ -18,7 +30,13 @@ from .scalar import TEXTS, BoolCodec, FloatCodec, IntCodec, NoneCodec, StrCodec,
 _SCALARS: dict[Any, Codec] = {
     None: NoneCodec(), type(None): NoneCodec(), bool: BoolCodec(), int: IntCodec(), float: FloatCodec(), str: StrCodec(), **TEXTS,
 }  # fmt: skip
-_LISTS = (list, collections.abc.Sequence, collections.abc.MutableSequence, collections.abc.Iterable, collections.abc.Collection)
+_LISTS = (
+    list,
+    collections.abc.Sequence,
+    collections.abc.MutableSequence,
+    collections.abc.Iterable,
+    collections.abc.Collection,
+)
 _DICTS = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
 _REFUSED = {
     set: "JSON has no sets: write list[…]",
@@ -109,15 +127,23 @@ def _class(type_: Any, arguments: tuple[Any, ...], names: dict[Any, Any], whole:
     if dataclasses.is_dataclass(type_):
         return _dataclass(type_, name, given, whole)
     if _is_subclass(type_, dict) and hasattr(type_, "__required_keys__"):
+
         def find() -> list[Field]:
             hints = get_type_hints(type_, include_extras=True)
             return [Field(key, _find(hint, given), key in type_.__required_keys__) for key, hint in hints.items()]
+
         return _kept(whole, RecordCodec(type_, name, find, dict, dict))
     if _is_subclass(type_, tuple) and hasattr(type_, "_fields"):
+
         def find_fields() -> list[Field]:
             hints = get_type_hints(type_)
-            return [Field(key, _find(hints.get(key, Any), given), key not in type_._field_defaults) for key in type_._fields]
-        return _kept(whole, RecordCodec(type_, name, find_fields, lambda items: type_(**items), lambda value: value._asdict()))
+            return [
+                Field(key, _find(hints.get(key, Any), given), key not in type_._field_defaults) for key in type_._fields
+            ]
+
+        return _kept(
+            whole, RecordCodec(type_, name, find_fields, lambda items: type_(**items), lambda value: value._asdict())
+        )
     if hasattr(type_, "__attrs_attrs__"):
         return _attrs(type_, name, given, whole)
     if hasattr(type_, "model_fields"):
@@ -127,7 +153,9 @@ def _class(type_: Any, arguments: tuple[Any, ...], names: dict[Any, Any], whole:
         )
     if hasattr(type_, "parse_obj") and hasattr(type_, "__fields__"):
         return _kept(whole, PydanticCodec(type_))
-    raise TypeError(f"{type_.__name__} is no type that can be written as JSON: make it a dataclass, with annotated fields")
+    raise TypeError(
+        f"{type_.__name__} is no type that can be written as JSON: make it a dataclass, with annotated fields"
+    )
 
 
 def _dataclass(type_: Any, name: str, given: dict[Any, Any], whole: Any) -> Codec:
@@ -159,7 +187,12 @@ def _attrs(type_: Any, name: str, given: dict[Any, Any], whole: Any) -> Codec:
     def make(items: dict[str, Any]) -> Any:
         return type_(**{key.lstrip("_"): value for key, value in items.items()})
 
-    return _kept(whole, RecordCodec(type_, name, find, make, lambda value: {one.name: getattr(value, one.name) for one in type_.__attrs_attrs__}))
+    return _kept(
+        whole,
+        RecordCodec(
+            type_, name, find, make, lambda value: {one.name: getattr(value, one.name) for one in type_.__attrs_attrs__}
+        ),
+    )
 
 
 def _kept(type_: Any, codec: Codec) -> Codec:

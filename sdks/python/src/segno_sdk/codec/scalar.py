@@ -20,7 +20,9 @@ def checked_text(value: str, path: str) -> str:
             value.encode()
         except UnicodeEncodeError as error:
             half = value[error.start]
-            raise NotJson(f"{path} is {shown(value)}, which has half of a character ({half!a}, a lone surrogate)") from None
+            raise NotJson(
+                f"{path} is {shown(value)}, which has half of a character ({half!a}, a lone surrogate)"
+            ) from None
     return value
 
 
@@ -150,7 +152,11 @@ def _write_length(length: timedelta) -> str:
     hours, rest = divmod(length.seconds, 3600)
     minutes, seconds = divmod(rest, 60)
     part = f".{length.microseconds:06}".rstrip("0") if length.microseconds else ""
-    clock = (f"{hours}H" if hours else "") + (f"{minutes}M" if minutes else "") + (f"{seconds}{part}S" if seconds or part else "")
+    clock = (
+        (f"{hours}H" if hours else "")
+        + (f"{minutes}M" if minutes else "")
+        + (f"{seconds}{part}S" if seconds or part else "")
+    )
     days = f"{length.days}D" if length.days else ""
     return f"{sign}P{days}{f'T{clock}' if clock else ''}" if days or clock else "PT0S"
 
@@ -161,7 +167,10 @@ def _read_length(text: str) -> timedelta:
         raise ValueError(text)
     sign, days, hours, minutes, seconds, part = found.groups()
     length = timedelta(
-        days=int(days or 0), hours=int(hours or 0), minutes=int(minutes or 0), seconds=int(seconds or 0),
+        days=int(days or 0),
+        hours=int(hours or 0),
+        minutes=int(minutes or 0),
+        seconds=int(seconds or 0),
         microseconds=int((part or "").ljust(6, "0")),
     )
     return -length if sign else length
@@ -180,11 +189,20 @@ def _read_instant(text: str) -> datetime:
 #: Types of the standard library that are texts in JSON.
 TEXTS: dict[type, TextCodec] = {
     datetime: TextCodec(
-        datetime, {"format": "date-time", "description": "ISO 8601, such as 2026-01-31T12:00:00+00:00"}, datetime.isoformat, _read_instant
+        datetime,
+        {"format": "date-time", "description": "ISO 8601, such as 2026-01-31T12:00:00+00:00"},
+        datetime.isoformat,
+        _read_instant,
     ),
-    date: TextCodec(date, {"format": "date", "description": "ISO 8601, such as 2026-01-31"}, date.isoformat, date.fromisoformat),
-    time: TextCodec(time, {"format": "time", "description": "ISO 8601, such as 12:00:00"}, time.isoformat, time.fromisoformat),
-    timedelta: TextCodec(timedelta, {"format": "duration", "description": "ISO 8601, such as PT1H30M"}, _write_length, _read_length),
+    date: TextCodec(
+        date, {"format": "date", "description": "ISO 8601, such as 2026-01-31"}, date.isoformat, date.fromisoformat
+    ),
+    time: TextCodec(
+        time, {"format": "time", "description": "ISO 8601, such as 12:00:00"}, time.isoformat, time.fromisoformat
+    ),
+    timedelta: TextCodec(
+        timedelta, {"format": "duration", "description": "ISO 8601, such as PT1H30M"}, _write_length, _read_length
+    ),
     Decimal: TextCodec(Decimal, {"description": "a decimal number, such as 12.50"}, _write_decimal, Decimal),
     UUID: TextCodec(UUID, {"format": "uuid", "description": "a UUID"}, str, UUID),
 }
@@ -219,5 +237,7 @@ def enum_codec(type_: type[Enum]) -> ValuesCodec:
     """An `Enum` by the values of its members."""
     for member in type_:
         if not isinstance(member.value, (str, int)):
-            raise TypeError(f"{type_.__name__}.{member.name} is {member.value!r}: members of an Enum are texts or whole numbers here")
+            raise TypeError(
+                f"{type_.__name__}.{member.name} is {member.value!r}: members of an Enum are texts or whole numbers here"
+            )
     return ValuesCodec({member.value: member for member in type_}, type_.__name__)

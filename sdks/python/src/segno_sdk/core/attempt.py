@@ -13,7 +13,17 @@ from ..codec import ANY, codec_of, decoded, encoded
 from . import current
 from .defect import Defect, report, shown_file
 from .duration import instant_of
-from .engine import AttemptEngine, AttemptFacts, FailureRecord, FileEntry, HttpRequest, HttpResponse, Level, Outcome, Success
+from .engine import (
+    AttemptEngine,
+    AttemptFacts,
+    FailureRecord,
+    FileEntry,
+    HttpRequest,
+    HttpResponse,
+    Level,
+    Outcome,
+    Success,
+)
 from .failure import OTHER, REFUSED, Failure, NotAvailable, NotJson
 from .function import Activity
 from .loop import Loop
@@ -141,7 +151,10 @@ class AttemptLoop(Loop):
         while not task.done():
             timer = next((one for one in self._timers if not one[2].cancelled()), None)
             if timer is None:
-                raise Failure(REFUSED, f"`{name}` waits for something that nothing settles: in an activity only its own tasks and sleeps end")
+                raise Failure(
+                    REFUSED,
+                    f"`{name}` waits for something that nothing settles: in an activity only its own tasks and sleeps end",
+                )
             self._timers.remove(timer)
             heapq.heapify(self._timers)
             before = self.time()
@@ -170,7 +183,9 @@ class Attempt:
         origin = getattr(coroutine, "cr_origin", None)
         at = f"{shown_file(origin[0][0])}:{origin[0][1]}" if origin else None
         name = getattr(coroutine, "__qualname__", "a coroutine")
-        self._unawaited.append(Defect(f"`{name}(…)` was called here and never awaited, so it did nothing: write `await {name}(…)`", at))
+        self._unawaited.append(
+            Defect(f"`{name}(…)` was called here and never awaited, so it did nothing: write `await {name}(…)`", at)
+        )
 
     def perform(self, payload: str | bytes) -> Outcome:
         """Runs the function, and says how it ended."""

@@ -48,7 +48,9 @@ def function_name(function: Any) -> str:
     if isinstance(function, str) and function:
         return function
     if callable(function):
-        raise TypeError(f"`{getattr(function, '__name__', function)}` is a plain function: put @activity or @workflow above it")
+        raise TypeError(
+            f"`{getattr(function, '__name__', function)}` is a plain function: put @activity or @workflow above it"
+        )
     raise TypeError(f"{function!r} is no function: write a function with @activity or @workflow, or its name")
 
 
@@ -252,10 +254,16 @@ class Context:
     def _signal_codec(self, name: str) -> Codec:
         function = self._execution.function
         if not function.takes_signals:
-            raise Defect(f"`{function.name}` waits for a signal and takes none: write `@workflow(signals={{{name!r}: type}})`", calling_place())
+            raise Defect(
+                f"`{function.name}` waits for a signal and takes none: write `@workflow(signals={{{name!r}: type}})`",
+                calling_place(),
+            )
         if function.signals and name not in function.signals:
             known = ", ".join(map(repr, function.signals))
-            raise Defect(f"`{function.name}` waits for the signal {name!r}, which it does not declare; it declares {known}", calling_place())
+            raise Defect(
+                f"`{function.name}` waits for the signal {name!r}, which it does not declare; it declares {known}",
+                calling_place(),
+            )
         return function.signals.get(name, ANY)
 
     async def _wait(self, name: str | None, decode: Callable[[str, str | bytes], T], timeout: Duration | None) -> T:
@@ -312,7 +320,9 @@ class Context:
         its call gives what it answers.
         """
         if not isinstance(command, Command):
-            raise TypeError(f"ctx.cancel takes what ctx.call, ctx.http, ctx.sleep or ctx.promise returned, and not {command!r}")
+            raise TypeError(
+                f"ctx.cancel takes what ctx.call, ctx.http, ctx.sleep or ctx.promise returned, and not {command!r}"
+            )
         self._execution.check_command("`ctx.cancel`")
         return self._command(self._execution.engine.cancel(command.command), ANY, "the cancellation")
 
@@ -330,7 +340,9 @@ class Context:
     def share(self, value: T) -> T:
         """Shares a value with the queries and updates of this workflow, once. They see it from now on, also after the end."""
         if self._execution.is_shared:
-            raise Defect("this workflow has shared a value already: give the first one what this one has", calling_place())
+            raise Defect(
+                "this workflow has shared a value already: give the first one what this one has", calling_place()
+            )
         self._execution.shared, self._execution.is_shared = value, True
         return value
 
@@ -351,7 +363,9 @@ class Context:
         or with `same_code` that of this one. Raises an exception that ends the workflow: write it last.
         """
         if self._execution.function.access is not None:
-            raise Defect("functions of objects cannot continue as new: an object keeps its state instead", calling_place())
+            raise Defect(
+                "functions of objects cannot continue as new: an object keeps its state instead", calling_place()
+            )
         raise ContinueAsNew(input, same_code)
 
     def log(self, message: str, level: Level = "info") -> None:
@@ -360,7 +374,9 @@ class Context:
 
     # Inside.
 
-    def _request(self, function: Any, input: Any, result: Any, options: dict[str, Any]) -> tuple[str, str, Codec, CallOptions]:
+    def _request(
+        self, function: Any, input: Any, result: Any, options: dict[str, Any]
+    ) -> tuple[str, str, Codec, CallOptions]:
         name = function_name(function)
         self._execution.check_command(f"a call of `{name}`")
         checked = call_options(self._execution.engine.now(), **options)

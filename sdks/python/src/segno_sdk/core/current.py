@@ -4,14 +4,9 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Union
+from typing import Any
 
-if TYPE_CHECKING:
-    from .attempt import Attempt
-    from .execution import Execution
-
-    Running = Union["Execution", "Attempt", None]
-
+#: An `Execution`, an `Attempt`, or None.
 running: Any = None
 
 

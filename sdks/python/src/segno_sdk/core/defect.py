@@ -65,10 +65,18 @@ def waiting_place(awaitable: Any) -> str | None:
     """`FILE:LINE` of the author's code in which a coroutine waits; the innermost one."""
     found = None
     while awaitable is not None:
-        frame = getattr(awaitable, "cr_frame", None) or getattr(awaitable, "ag_frame", None) or getattr(awaitable, "gi_frame", None)
+        frame = (
+            getattr(awaitable, "cr_frame", None)
+            or getattr(awaitable, "ag_frame", None)
+            or getattr(awaitable, "gi_frame", None)
+        )
         if frame is not None and not is_own(frame.f_code.co_filename):
             found = f"{shown_file(frame.f_code.co_filename)}:{frame.f_lineno}"
-        awaitable = getattr(awaitable, "cr_await", None) or getattr(awaitable, "ag_await", None) or getattr(awaitable, "gi_yieldfrom", None)
+        awaitable = (
+            getattr(awaitable, "cr_await", None)
+            or getattr(awaitable, "ag_await", None)
+            or getattr(awaitable, "gi_yieldfrom", None)
+        )
     return found
 
 

@@ -23,7 +23,9 @@ def milliseconds(what: str, length: Duration) -> int:
     elif isinstance(length, (int, float)) and not isinstance(length, bool):
         exact = length * 1_000
     else:
-        raise TypeError(f"{what} is {length!r}: write a timedelta, a number of seconds, or a text such as '30s' or '2d'")
+        raise TypeError(
+            f"{what} is {length!r}: write a timedelta, a number of seconds, or a text such as '30s' or '2d'"
+        )
     if not math.isfinite(exact) or not 0 <= exact <= LATEST_MS:
         raise ValueError(f"{what} is {length!r}: a length of time is not negative and ends before the year 10000")
     return math.ceil(round(exact, 3))
@@ -41,7 +43,9 @@ def _parsed(what: str, text: str) -> float:
 def instant_ms(what: str, instant: datetime) -> int:
     """Milliseconds since 1970. An instant without a time zone would mean something else on another machine."""
     if not isinstance(instant, datetime):
-        raise TypeError(f"{what} is {instant!r}: write a datetime with a time zone, such as datetime(2026, 1, 31, tzinfo=UTC)")
+        raise TypeError(
+            f"{what} is {instant!r}: write a datetime with a time zone, such as datetime(2026, 1, 31, tzinfo=UTC)"
+        )
     if instant.tzinfo is None:
         raise ValueError(f"{what} is {instant!r}, which has no time zone: add tzinfo=UTC, or another one")
     return (instant - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 from ..codec import decoded, encoded, plain
 from . import current
 from .defect import Defect, shown_file, waiting_place
-from .engine import CancelRequested, Completed, Engine, Event, FailureRecord, Outcome, SignalArrived, Success, WorkflowFacts
+from .engine import (
+    CancelRequested,
+    Completed,
+    Engine,
+    Event,
+    FailureRecord,
+    Outcome,
+    SignalArrived,
+    Success,
+    WorkflowFacts,
+)
 from .failure import CANCELLED, TIMED_OUT, Failure, NotJson
 from .function import Workflow
 from .loop import Loop
@@ -127,7 +137,9 @@ class Execution:
     def check_command(self, what: str) -> None:
         """Refuses commands where none can be made."""
         if self.computing is not None:
-            raise Defect(f"{what} inside `ctx.run({self.computing!r}, …)`: the function that it is given only computes", _place())
+            raise Defect(
+                f"{what} inside `ctx.run({self.computing!r}, …)`: the function that it is given only computes", _place()
+            )
         if current.running is not self:
             raise Defect(f"{what} outside of the workflow to which this context belongs", _place())
 
@@ -148,7 +160,9 @@ class Execution:
         origin = getattr(coroutine, "cr_origin", None)
         at = f"{shown_file(origin[0][0])}:{origin[0][1]}" if origin else None
         name = getattr(coroutine, "__qualname__", "a coroutine")
-        self._unawaited.append(Defect(f"`{name}(…)` was called here and never awaited, so it did nothing: write `await {name}(…)`", at))
+        self._unawaited.append(
+            Defect(f"`{name}(…)` was called here and never awaited, so it did nothing: write `await {name}(…)`", at)
+        )
 
     # Inside.
 
@@ -212,7 +226,9 @@ class Execution:
         at = waiting_place(self._main.get_coro())
         raise Defect(
             f"`{self.function.name}` waits here for something that nothing settles: none of its commands is under way"
-            + (", and it takes no signals: declare them with `@workflow(signals=…)`" if self.signals.is_awaited else ""),
+            + (
+                ", and it takes no signals: declare them with `@workflow(signals=…)`" if self.signals.is_awaited else ""
+            ),
             at,
         )
 

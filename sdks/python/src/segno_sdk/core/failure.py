@@ -33,7 +33,9 @@ class Failure(Exception):
 
     def __init__(self, code: int, message: str, details: Any = None) -> None:
         if isinstance(code, bool) or not isinstance(code, int) or not 0 <= code <= 0xFFFF_FFFF:
-            raise TypeError(f"the code of a Failure is {code!r}: write a number, such as Failure(422, 'the card was declined')")
+            raise TypeError(
+                f"the code of a Failure is {code!r}: write a number, such as Failure(422, 'the card was declined')"
+            )
         super().__init__(message)
         self.code, self.message, self.details = code, str(message), details
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_type_hints, overload
 
-from ..codec import ANY, Codec, codec_of
+from ..codec import Codec, codec_of
 from .defect import place_of_function
 from .duration import Duration, milliseconds
 from .options import Limit, Retry
@@ -103,7 +103,9 @@ class Workflow(Function[In, Out]):
 
         return declare(self, "query", function, name, None)
 
-    def update(self, function: Any = None, *, name: str | None = None, validate: Callable[..., Any] | None = None) -> Any:
+    def update(
+        self, function: Any = None, *, name: str | None = None, validate: Callable[..., Any] | None = None
+    ) -> Any:
         """Decorates an update of this workflow: `async def add(shared, input, ctx)`, of which all but the first may be left out.
 
         It is a part of the workflow, and its result is the answer. What `validate(shared, input)` raises refuses the
@@ -114,7 +116,9 @@ class Workflow(Function[In, Out]):
         return declare(self, "update", function, name, validate)
 
 
-def describe(run: Callable[..., Any], name: str | None, kind: Literal["workflow", "activity"], owner: bool = False) -> dict[str, Any]:
+def describe(
+    run: Callable[..., Any], name: str | None, kind: Literal["workflow", "activity"], owner: bool = False
+) -> dict[str, Any]:
     """What the signature of a function says. `owner`: the first parameter is `self`."""
     from .attempt import ActivityContext
     from .context import Context
@@ -130,11 +134,19 @@ def describe(run: Callable[..., Any], name: str | None, kind: Literal["workflow"
     input_parameter = context_parameter = None
     for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-            raise TypeError(f"{place_of_function(run)}: `{label}` has the parameter `{parameter}`: it takes one input, and `ctx`")
+            raise TypeError(
+                f"{place_of_function(run)}: `{label}` has the parameter `{parameter}`: it takes one input, and `ctx`"
+            )
         hint = hints.get(parameter.name)
-        if isinstance(hint, type) and issubclass(hint, (Context, ActivityContext)) or (hint is None and parameter.name == "ctx"):
+        if (
+            isinstance(hint, type)
+            and issubclass(hint, (Context, ActivityContext))
+            or (hint is None and parameter.name == "ctx")
+        ):
             if hint is not None and not issubclass(wanted, hint):
-                raise TypeError(f"{place_of_function(run)}: `{label}` is declared as a {kind}, and takes a {hint.__name__}: write {wanted.__name__}")
+                raise TypeError(
+                    f"{place_of_function(run)}: `{label}` is declared as a {kind}, and takes a {hint.__name__}: write {wanted.__name__}"
+                )
             context_parameter = parameter.name
         elif input_parameter is None:
             input_parameter = parameter.name
@@ -160,7 +172,9 @@ def hints_of(run: Callable[..., Any]) -> dict[str, Any]:
     try:
         return get_type_hints(run, include_extras=True)
     except NameError as error:
-        raise TypeError(f"{place_of_function(run)}: an annotation of `{run.__name__}` names `{error.name}`, which is not defined there") from None
+        raise TypeError(
+            f"{place_of_function(run)}: an annotation of `{run.__name__}` names `{error.name}`, which is not defined there"
+        ) from None
 
 
 def typed(run: Any, what: str, type_: Any) -> Codec:
@@ -173,7 +187,11 @@ def typed(run: Any, what: str, type_: Any) -> Codec:
 
 def checked_name(what: str, name: str) -> str:
     """Refuses names that no call could use."""
-    if not isinstance(name, str) or not 0 < len(name) <= 64 or not all(one.isascii() and (one.isalnum() or one in "_-.") for one in name):
+    if (
+        not isinstance(name, str)
+        or not 0 < len(name) <= 64
+        or not all(one.isascii() and (one.isalnum() or one in "_-.") for one in name)
+    ):
         raise ValueError(f"the name of the {what} is {name!r}: write {NAME_HELP}")
     return name
 
@@ -295,7 +313,12 @@ class ActivityDecorator:
     """`@activity(…)` with arguments."""
 
     def __init__(
-        self, *, name: str | None = None, timeout: Duration | None = None, retry: Retry | None = None, limit: Limit | None = None
+        self,
+        *,
+        name: str | None = None,
+        timeout: Duration | None = None,
+        retry: Retry | None = None,
+        limit: Limit | None = None,
     ) -> None:
         if retry is not None and not isinstance(retry, Retry):
             raise TypeError(f"retry is {retry!r}: write Retry(max_attempts=5), for example")

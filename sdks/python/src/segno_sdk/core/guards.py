@@ -11,7 +11,9 @@ from . import current
 from .failure import FORBIDDEN, Failure, NotAvailable
 
 _SOCKETS = "there are no sockets here ({what}): send requests with `ctx.http` or `segno_sdk.http`"
-_THREADS = "there are no threads here ({what}): use `asyncio.gather` over calls of activities, or call the function directly"
+_THREADS = (
+    "there are no threads here ({what}): use `asyncio.gather` over calls of activities, or call the function directly"
+)
 _PROCESSES = "there are no processes here ({what}): what needs a program belongs on a server that an activity calls with `ctx.http`"
 _replaced: list[tuple[Any, str, Any]] = []
 
@@ -24,7 +26,14 @@ def install() -> None:
     import subprocess
     import threading
 
-    for name in ("create_connection", "getaddrinfo", "gethostbyname", "gethostbyname_ex", "create_server", "socketpair"):
+    for name in (
+        "create_connection",
+        "getaddrinfo",
+        "gethostbyname",
+        "gethostbyname_ex",
+        "create_server",
+        "socketpair",
+    ):
         _replace(socket, name, _SOCKETS, f"`socket.{name}`")
     _replace(socket.socket, "__init__", _SOCKETS, "`socket.socket`")
     _replace(threading.Thread, "start", _THREADS, "`threading.Thread`")
@@ -64,7 +73,9 @@ def _replace_sleep() -> None:
         elif hasattr(running, "send_request"):
             running.engine.sleep(seconds)
         else:
-            refuse("`time.sleep` stops everything in a workflow: write `await asyncio.sleep(…)` or `await ctx.sleep('30s')`")
+            refuse(
+                "`time.sleep` stops everything in a workflow: write `await asyncio.sleep(…)` or `await ctx.sleep('30s')`"
+            )
 
     _put(time, "sleep", sleep, original)
 
@@ -77,7 +88,9 @@ def _replace_open() -> None:
         if running is not None and isinstance(file, (str, os.PathLike)):
             path = os.fspath(file)
             if not hasattr(running, "send_request"):
-                refuse(f"a workflow reads and writes no files (`open({path!r})`): do it in an activity, with `ctx.files`")
+                refuse(
+                    f"a workflow reads and writes no files (`open({path!r})`): do it in an activity, with `ctx.files`"
+                )
             _check_directory(running, str(path))
         return original(file, *arguments, **named)
 

@@ -44,7 +44,9 @@ class Handler:
         return encoded(self.output, value, f"the answer of `{self.name}`")
 
 
-def declare(of: Workflow[Any, Any], kind: Literal["query", "update"], function: Any, name: str | None, validate: Any) -> Any:
+def declare(
+    of: Workflow[Any, Any], kind: Literal["query", "update"], function: Any, name: str | None, validate: Any
+) -> Any:
     """Adds a handler to a workflow, or returns the decorator that does."""
     if function is None:
         return lambda decorated: declare(of, kind, decorated, name, validate)
@@ -56,7 +58,9 @@ def declare(of: Workflow[Any, Any], kind: Literal["query", "update"], function: 
     if of.access is not None:
         raise TypeError(f"{place}: functions of objects have no {kind}: write a shared function")
     if inspect.iscoroutinefunction(function) != (kind == "update"):
-        raise TypeError(f"{place}: `{label}` has to be {'an `async def`, as updates are' if kind == 'update' else 'a `def`, as queries are'}")
+        raise TypeError(
+            f"{place}: `{label}` has to be {'an `async def`, as updates are' if kind == 'update' else 'a `def`, as queries are'}"
+        )
     hints = hints_of(function)
     others, context_parameter = [], None
     for parameter in inspect.signature(function).parameters.values():
@@ -66,7 +70,11 @@ def declare(of: Workflow[Any, Any], kind: Literal["query", "update"], function: 
         else:
             others.append(parameter.name)
     if not 1 <= len(others) <= 2 or (kind == "query" and context_parameter):
-        wanted = "`(shared)` or `(shared, input)`" if kind == "query" else "`(shared)`, `(shared, input)` or `(shared, input, ctx)`"
+        wanted = (
+            "`(shared)` or `(shared, input)`"
+            if kind == "query"
+            else "`(shared)`, `(shared, input)` or `(shared, input, ctx)`"
+        )
         raise TypeError(f"{place}: the {kind} `{label}` takes {wanted}")
     handler = Handler(
         function,
@@ -79,6 +87,8 @@ def declare(of: Workflow[Any, Any], kind: Literal["query", "update"], function: 
         validate,
     )
     if (kind, handler.name) in of.handlers:
-        raise ValueError(f"{place}: the workflow `{of.name}` has two handlers of the kind {kind} with the name `{handler.name}`")
+        raise ValueError(
+            f"{place}: the workflow `{of.name}` has two handlers of the kind {kind} with the name `{handler.name}`"
+        )
     of.handlers[kind, handler.name] = handler
     return handler

@@ -111,7 +111,9 @@ class Loop(asyncio.AbstractEventLoop):
     def is_closed(self) -> bool:
         return self.closing
 
-    def call_soon(self, callback: Callable[..., Any], *arguments: Any, context: contextvars.Context | None = None) -> asyncio.Handle:  # type: ignore[override]
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., Any], *arguments: Any, context: contextvars.Context | None = None
+    ) -> asyncio.Handle:
         handle = asyncio.Handle(callback, arguments, self, context)
         if not self.closing:
             self._ready.append(handle)
@@ -119,10 +121,14 @@ class Loop(asyncio.AbstractEventLoop):
 
     call_soon_threadsafe = call_soon  # type: ignore[assignment]
 
-    def call_later(self, delay: float, callback: Callable[..., Any], *arguments: Any, context: contextvars.Context | None = None) -> asyncio.TimerHandle:  # type: ignore[override]
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Callable[..., Any], *arguments: Any, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
         return self.call_at(self.time() + delay, callback, *arguments, context=context)
 
-    def call_at(self, when: float, callback: Callable[..., Any], *arguments: Any, context: contextvars.Context | None = None) -> asyncio.TimerHandle:  # type: ignore[override]
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., Any], *arguments: Any, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
         handle = asyncio.TimerHandle(when, callback, arguments, self, context)
         if when <= self.time():
             self._ready.append(handle)
@@ -144,10 +150,14 @@ class Loop(asyncio.AbstractEventLoop):
     def create_future(self) -> LoopFuture[Any]:
         return LoopFuture(loop=self)
 
-    def create_task(self, coro: Any, *, name: object = None, context: contextvars.Context | None = None, **about: Any) -> LoopTask[Any]:
+    def create_task(
+        self, coro: Any, *, name: object = None, context: contextvars.Context | None = None, **about: Any
+    ) -> LoopTask[Any]:
         about.pop("eager_start", None)
         number = self.next_number()
-        task: LoopTask[Any] = LoopTask(coro, loop=self, number=number, name=str(name or f"task {number}"), context=context, **about)
+        task: LoopTask[Any] = LoopTask(
+            coro, loop=self, number=number, name=str(name or f"task {number}"), context=context, **about
+        )
         self.tasks[task] = None
         task.add_done_callback(self._ended)
         return task
@@ -155,6 +165,7 @@ class Loop(asyncio.AbstractEventLoop):
     def _ended(self, task: "asyncio.Task[Any]") -> None:
         self.tasks.pop(task, None)
         if not task.cancelled() and getattr(task, "_exception", None) is not None:
+            self.failed = [one for one in self.failed if getattr(one, "_log_traceback", False)]
             self.failed.append(task)
 
     def set_task_factory(self, factory: Any) -> None:
@@ -185,7 +196,9 @@ class Loop(asyncio.AbstractEventLoop):
     # The part that does not exist here.
 
     def run_in_executor(self, executor: Any, func: Any, *args: Any) -> NoReturn:  # type: ignore[override]
-        raise NotAvailable("there are no threads here (`to_thread`, `run_in_executor`): call the function, or put it into an activity")
+        raise NotAvailable(
+            "there are no threads here (`to_thread`, `run_in_executor`): call the function, or put it into an activity"
+        )
 
     def run_forever(self) -> NoReturn:
         raise NotAvailable("the event loop runs already: `await` what you want to wait for")
@@ -200,7 +213,9 @@ class Loop(asyncio.AbstractEventLoop):
         pass
 
     def add_signal_handler(self, sig: int, callback: Any, *args: Any) -> NoReturn:  # type: ignore[override]
-        raise NotAvailable("there are no signals of the system here: a workflow is told of its cancellation by `asyncio.CancelledError`")
+        raise NotAvailable(
+            "there are no signals of the system here: a workflow is told of its cancellation by `asyncio.CancelledError`"
+        )
 
 
 def _no_network(name: str) -> Any:

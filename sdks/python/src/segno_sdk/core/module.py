@@ -24,7 +24,9 @@ class Module:
         for function in functions:
             other = found.setdefault(function.name, function)
             if other is not function:
-                raise ValueError(f"two functions have the name `{function.name}`: {other.place} and {function.place}; write name='…' for one of them")
+                raise ValueError(
+                    f"two functions have the name `{function.name}`: {other.place} and {function.place}; write name='…' for one of them"
+                )
         return cls(found)
 
     @classmethod
@@ -47,7 +49,9 @@ class Module:
         return function
 
     def _names(self, kind: type) -> str:
-        return ", ".join(f"`{name}`" for name, function in self.functions.items() if isinstance(function, kind)) or "none"
+        return (
+            ", ".join(f"`{name}`" for name, function in self.functions.items() if isinstance(function, kind)) or "none"
+        )
 
     @property
     def workflows(self) -> list[Workflow[Any, Any]]:
@@ -73,4 +77,9 @@ def _functions(module: types.ModuleType, seen: set[str]) -> Iterable[Function[An
 
 def _is_of_author(module: types.ModuleType) -> bool:
     file = getattr(module, "__file__", None)
-    return file is not None and not is_own(file) and "site-packages" not in file and not module.__name__.startswith("segno_sdk")
+    return (
+        file is not None
+        and not is_own(file)
+        and "site-packages" not in file
+        and not module.__name__.startswith("segno_sdk")
+    )

@@ -2,7 +2,19 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, get_args, get_origin, get_type_hints, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    Self,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 from ..codec import ANY, Codec, codec_of, decoded, encoded
 from .defect import Defect, calling_place, place_of_function
@@ -38,7 +50,10 @@ class Field:
 
     def _check_write(self) -> Any:
         if self._execution.function.access == "shared":
-            raise Defect(f"`{self._execution.function.name}` is shared and writes {self._name!r}: it only reads, so write @exclusive", calling_place())
+            raise Defect(
+                f"`{self._execution.function.name}` is shared and writes {self._name!r}: it only reads, so write @exclusive",
+                calling_place(),
+            )
         return self._check("a write")
 
 
@@ -112,7 +127,9 @@ class ObjectPromise(Field, Generic[T]):
 
     async def peek(self) -> T | None:
         """Its value, if it is settled now, else None. Raises the `Failure` with which it was rejected."""
-        told = await self._command(self._check("a read").object_promise_peek(self._name), ANY, f"the promise {self._name!r}")
+        told = await self._command(
+            self._check("a read").object_promise_peek(self._name), ANY, f"the promise {self._name!r}"
+        )
         if told is None:
             return None
         if "rejected" in told:
@@ -123,11 +140,17 @@ class ObjectPromise(Field, Generic[T]):
     def resolve(self, value: T) -> Command[bool]:
         """Settles it. Raises a `Failure` 409 if it was settled before."""
         payload = encoded(self._codec, value, f"the promise {self._name!r}")
-        return self._command(self._check("a settlement").object_promise_settle(self._name, Success(payload)), ANY, "the settlement")
+        return self._command(
+            self._check("a settlement").object_promise_settle(self._name, Success(payload)), ANY, "the settlement"
+        )
 
     def reject(self, failure: Failure) -> Command[bool]:
         """Settles it with a failure."""
-        return self._command(self._check("a settlement").object_promise_settle(self._name, failure_record(failure)), ANY, "the settlement")
+        return self._command(
+            self._check("a settlement").object_promise_settle(self._name, failure_record(failure)),
+            ANY,
+            "the settlement",
+        )
 
 
 class Method(Workflow[In, Out]):
@@ -135,7 +158,9 @@ class Method(Workflow[In, Out]):
 
     def __set_name__(self, owner: Any, name: str) -> None:
         if not (isinstance(owner, type) and issubclass(owner, Object)):
-            raise TypeError(f"{place_of_function(self.run)}: `{owner.__name__}` has a function of an object: write `class {owner.__name__}(Object)`")
+            raise TypeError(
+                f"{place_of_function(self.run)}: `{owner.__name__}` has a function of an object: write `class {owner.__name__}(Object)`"
+            )
         self.owner = owner
 
     @overload
@@ -153,16 +178,23 @@ class BoundMethod(Generic[In, Out]):
         self._method, self._instance = method, instance
 
     @overload
-    def __call__(self: "BoundMethod[None, Out]", /, *, timeout: Duration | None = None, labels: Mapping[str, str] | None = None) -> Call[Out]: ...
+    def __call__(
+        self: "BoundMethod[None, Out]", /, *, timeout: Duration | None = None, labels: Mapping[str, str] | None = None
+    ) -> Call[Out]: ...
     @overload
-    def __call__(self, input: In, /, *, timeout: Duration | None = None, labels: Mapping[str, str] | None = None) -> Call[Out]: ...
+    def __call__(
+        self, input: In, /, *, timeout: Duration | None = None, labels: Mapping[str, str] | None = None
+    ) -> Call[Out]: ...
     def __call__(self, input: Any = None, /, **options: Any) -> Any:
         """Calls the function; the result is to be awaited. On `self` it is a part of its caller."""
         caller = self._instance._caller
         if caller is None:
             execution = self._instance._execution
             if execution is None:
-                raise Defect(f"`{self._method.name}` is called on no object: write ctx.object({type(self._instance).__name__}, key)", calling_place())
+                raise Defect(
+                    f"`{self._method.name}` is called on no object: write ctx.object({type(self._instance).__name__}, key)",
+                    calling_place(),
+                )
             return self._method.run(self._instance, **self._method.arguments(input, execution.context))
         _, payload, codec, checked = caller._request(self._method, input, None, options)
         name = self._instance._address(self._method)
@@ -179,7 +211,9 @@ class BoundMethod(Generic[In, Out]):
             raise Defect("a send needs the object of another: write ctx.object(KIND, key)", calling_place())
         _, payload, _, checked = caller._request(self._method, input, None, options)
         name = self._instance._address(self._method)
-        return caller._command(caller._execution.engine.send(name, payload, checked), codec_of(str), f"the id of `{name}`")
+        return caller._command(
+            caller._execution.engine.send(name, payload, checked), codec_of(str), f"the id of `{name}`"
+        )
 
 
 class Object:
@@ -212,7 +246,9 @@ class Object:
         once = [method for method in methods if method.once]
         exclusive = [method for method in methods if method.access == "exclusive"]
         if once and len(exclusive) > 1:
-            raise TypeError(f"{once[0].place}: `{cls.__name__}` runs once per key, so all of its other functions have to be @shared")
+            raise TypeError(
+                f"{once[0].place}: `{cls.__name__}` runs once per key, so all of its other functions have to be @shared"
+            )
 
     @classmethod
     def methods(cls) -> list[Method[Any, Any]]:
@@ -248,7 +284,11 @@ class Object:
     async def state_names(self) -> list[str]:
         """The names of all parts of the state that have a value."""
         execution = self._inside("state_names")
-        names: list[str] = await Command(execution, execution.engine.state_names(), lambda payload: decoded(codec_of(list[str]), payload, "the names"))
+        names: list[str] = await Command(
+            execution,
+            execution.engine.state_names(),
+            lambda payload: decoded(codec_of(list[str]), payload, "the names"),
+        )
         return names
 
     def clear_state(self) -> None:
@@ -258,7 +298,7 @@ class Object:
     def _inside(self, name: str) -> "Execution":
         if self._execution is None:
             raise Defect(f"`{name}` is for the functions of the object itself", calling_place())
-        execution: "Execution" = self._execution
+        execution: Execution = self._execution
         return execution
 
     def _address(self, method: Method[Any, Any]) -> str:
@@ -267,7 +307,10 @@ class Object:
 
     def __getattr__(self, name: str) -> Any:
         if self._caller is not None and name in get_type_hints(type(self)):
-            raise Defect(f"`{name}` is a part of the state of {self._kind}: only its own functions read and write it", calling_place())
+            raise Defect(
+                f"`{name}` is a part of the state of {self._kind}: only its own functions read and write it",
+                calling_place(),
+            )
         raise AttributeError(f"`{type(self).__name__}` has no `{name}`")
 
 
@@ -307,9 +350,20 @@ class MethodDecorator:
         promises: Mapping[str, Any] | None = None,
         limit: Limit | None = None,
     ) -> "MethodDecorator": ...
-    def __call__(self, function: Any = None, *, name: Any = None, timeout: Any = None, signals: Any = False, promises: Any = None, limit: Any = None) -> Any:
+    def __call__(
+        self,
+        function: Any = None,
+        *,
+        name: Any = None,
+        timeout: Any = None,
+        signals: Any = False,
+        promises: Any = None,
+        limit: Any = None,
+    ) -> Any:
         if function is None:
-            return MethodDecorator(self._access, self._once, name=name, timeout=timeout, signals=signals, promises=promises, limit=limit)
+            return MethodDecorator(
+                self._access, self._once, name=name, timeout=timeout, signals=signals, promises=promises, limit=limit
+            )
         name, timeout, signals, promises, limit = self._about
         declared, any_signals = messages(function, "signals", signals)
         return Method(

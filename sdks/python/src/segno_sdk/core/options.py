@@ -46,8 +46,15 @@ class Retry:
         count("Retry(max_attempts)", self.max_attempts)
         for name, most in (("factor", math.inf), ("jitter", 1.0)):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= most or not math.isfinite(value):
-                raise ValueError(f"Retry({name}) is {value!r}: write a number {'from 0 to 1' if most == 1 else 'that is not negative'}")
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, (int, float))
+                or not 0 <= value <= most
+                or not math.isfinite(value)
+            ):
+                raise ValueError(
+                    f"Retry({name}) is {value!r}: write a number {'from 0 to 1' if most == 1 else 'that is not negative'}"
+                )
         for code in self.non_retryable:
             count("Retry(non_retryable)", code, 0)
 

@@ -76,7 +76,17 @@ class Saga:
     def call(self, function: str, input: Any = None, /, *, compensate: Function[Any, Any] | str, result: type[T], on_unknown: OnUnknown = "ask", timeout: Duration | None = None, attempt_timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Call[T]: ...  # fmt: skip
     @overload
     def call(self, function: Function[None, Out] | str, /, *, compensate: Function[Any, Any] | str, on_unknown: OnUnknown = "ask", timeout: Duration | None = None, attempt_timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Call[Any]: ...  # fmt: skip
-    def call(self, function: Any, input: Any = None, /, *, compensate: Any, on_unknown: OnUnknown = "ask", result: Any = None, **options: Any) -> Call[Any]:
+    def call(
+        self,
+        function: Any,
+        input: Any = None,
+        /,
+        *,
+        compensate: Any,
+        on_unknown: OnUnknown = "ask",
+        result: Any = None,
+        **options: Any,
+    ) -> Call[Any]:
         """As `ctx.call`, for a step. `compensate` undoes it; it is given `Undo(input, output)`.
 
         If the outcome of a step is unknown, since its deadline passed or it was cancelled, a person is asked; with
@@ -89,7 +99,9 @@ class Saga:
         self._begin(name, plain(payload), declared, index, is_http=False)
         return context._call(index, codec, name)
 
-    def http(self, method: str, url: str, *, compensate: Any, on_unknown: OnUnknown = "ask", **about: Any) -> Call[web.Response]:
+    def http(
+        self, method: str, url: str, *, compensate: Any, on_unknown: OnUnknown = "ask", **about: Any
+    ) -> Call[web.Response]:
         """As `ctx.http`, for a step.
 
         A response 4xx says that the server did not act, so the step is undone only with `on_unknown="compensate"`.
@@ -103,7 +115,12 @@ class Saga:
         declared = self._declare(name, compensate, on_unknown)
         index = execution.engine.saga_http(request, options, declared)
         body = None if request.body is None else plain(request.body)
-        given = {"method": request.method, "url": request.url, "headers": [list(pair) for pair in request.headers], "body": body}
+        given = {
+            "method": request.method,
+            "url": request.url,
+            "headers": [list(pair) for pair in request.headers],
+            "body": body,
+        }
         self._begin(name, given, declared, index, is_http=True)
         return Call(execution, index, lambda payload: web.of_payload(payload, url))
 
@@ -118,14 +135,20 @@ class Saga:
     async def __aenter__(self) -> "Saga":
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         import asyncio
 
         if error is None:
             self.complete()
         elif isinstance(error, Failure) and not self.is_over:
             raise await self.unwind(error) from None
-        elif isinstance(error, (TimeoutError, asyncio.CancelledError)) and not self.is_over and not isinstance(error, Failure):
+        elif (
+            isinstance(error, (TimeoutError, asyncio.CancelledError))
+            and not self.is_over
+            and not isinstance(error, Failure)
+        ):
             code = TIMED_OUT if isinstance(error, TimeoutError) else CANCELLED
             text = str(error) or ("a time limit passed" if code == TIMED_OUT else "the workflow was cancelled")
             raise await self.unwind(Failure(code, text)) from None
@@ -174,7 +197,9 @@ class Saga:
             if not registered:
                 continue
             try:
-                given = encoded(ANY, {"input": step.given, "output": one.output}, f"the input of `{step.declared.compensate}`")
+                given = encoded(
+                    ANY, {"input": step.given, "output": one.output}, f"the input of `{step.declared.compensate}`"
+                )
                 await self._shielded(execution.engine.saga_undo(step.declared, given, CallOptions()))
             except Failure as error:
                 rest = f", `{step.name}` could not be undone: {error.message}"

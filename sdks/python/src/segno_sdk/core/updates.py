@@ -105,7 +105,9 @@ class Updates:
         handler = workflow.handlers.get((kind, name))
         if handler is None:
             names = [f"`{one}`" for of_kind, one in workflow.handlers if of_kind == kind]
-            raise Failure(NOT_FOUND, f"`{workflow.name}` has no {kind} `{name}`; there are: {', '.join(names) or 'none'}")
+            raise Failure(
+                NOT_FOUND, f"`{workflow.name}` has no {kind} `{name}`; there are: {', '.join(names) or 'none'}"
+            )
         if not self._execution.is_shared:
             raise Failure(NOT_YET, f"`{workflow.name}` has not shared anything yet: it calls `ctx.share`")
         return handler

@@ -18,7 +18,9 @@ class Command(LoopFuture[T]):
     ends it.
     """
 
-    def __init__(self, execution: "Execution", index: int, decode: Callable[[str | bytes], T], id: str | None = None) -> None:
+    def __init__(
+        self, execution: "Execution", index: int, decode: Callable[[str | bytes], T], id: str | None = None
+    ) -> None:
         super().__init__(loop=execution.loop)
         #: The number of the command in the journal.
         self.command = index
@@ -122,7 +124,10 @@ class SignalWait(Wait[T]):
         return None if self._is_read else self._taken
 
     def result(self) -> T:
-        self._is_read = self._is_read or self.done()
+        if not self._is_read and self.done():
+            self._is_read = True
+            if self in self._execution.signals.taken:
+                self._execution.signals.taken.remove(self)
         return super().result()
 
     def __await__(self) -> Generator[Any, None, T]:

@@ -46,7 +46,9 @@ def virtual_time(now_ms: Callable[[], int]) -> Iterator[None]:
 
 def _modules_of_authors() -> list[ModuleType]:
     modules = [module for module in list(sys.modules.values()) if isinstance(getattr(module, "__file__", None), str)]
-    return [module for module in modules if not is_own(str(module.__file__)) and "site-packages" not in str(module.__file__)]
+    return [
+        module for module in modules if not is_own(str(module.__file__)) and "site-packages" not in str(module.__file__)
+    ]
 
 
 def _replace_now(now_ms: Callable[[], int]) -> Callable[[], None]:
@@ -82,4 +84,3 @@ def _put(type_: type, name: str, value: Any) -> Any:
     attributes[name] = value
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(type_))
     return original
-

@@ -56,7 +56,13 @@ class FunctionDouble:
             if inspect.iscoroutine(value):
                 value.close()
                 raise TypeError(f"the stand-in for `{self.name}` is an `async def`: write a `def`")
-            return Success(encoded(self.function.output if self.function else ANY, value, f"the result of the stand-in for `{self.name}`"))
+            return Success(
+                encoded(
+                    self.function.output if self.function else ANY,
+                    value,
+                    f"the result of the stand-in for `{self.name}`",
+                )
+            )
         except Failure as failure:
             return failure_record(failure)
 
@@ -134,7 +140,10 @@ class TestAttempt:
     @staticmethod
     def _set(what: str, values: dict[str, str], name: str) -> str:
         if name not in values:
-            raise Failure(FORBIDDEN, f"`{name}` is not set: a test sets it by host.{what}({name!r}, …), an operator in policy.toml")
+            raise Failure(
+                FORBIDDEN,
+                f"`{name}` is not set: a test sets it by host.{what}({name!r}, …), an operator in policy.toml",
+            )
         return values[name]
 
     def sleep(self, seconds: float) -> None:

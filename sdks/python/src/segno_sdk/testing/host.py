@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from types import ModuleType
 from typing import Any, Generic, TypeVar, overload
 
@@ -57,7 +58,9 @@ class Answer(Generic[T]):
     def value(self) -> Any:
         """The answer. Raises the `Failure` of an update that was refused."""
         if self._exchange.outcome is None:
-            raise AssertionError(f"the {self._exchange.kind} `{self._exchange.name}` has no answer: the workflow ended before its time came")
+            raise AssertionError(
+                f"the {self._exchange.kind} `{self._exchange.name}` has no answer: the workflow ended before its time came"
+            )
         return result_of(self._handler.output, self._exchange.outcome, f"the answer of `{self._exchange.name}`")
 
 
@@ -246,16 +249,20 @@ class TestHost:
         for after_ms, arrival in self._arrivals:
             at_ms = world.now_ms + after_ms
             if isinstance(arrival, Exchange):
-                world.decide(at_ms, lambda exchange=arrival: world.ask(self.id, exchange))  # type: ignore[misc]
+                world.decide(at_ms, partial(world.ask, self.id, arrival))
                 continue
             if isinstance(arrival, SignalArrived) and not workflow.takes_signals:
-                raise AssertionError(f"`{workflow.name}` takes no signals, and is sent {arrival.name!r}: write `@workflow(signals={{{arrival.name!r}: type}})`")
+                raise AssertionError(
+                    f"`{workflow.name}` takes no signals, and is sent {arrival.name!r}: write `@workflow(signals={{{arrival.name!r}: type}})`"
+                )
             if isinstance(arrival, SignalArrived) and workflow.signals and arrival.name not in workflow.signals:
                 known = ", ".join(map(repr, workflow.signals))
-                raise AssertionError(f"`{workflow.name}` declares the signals {known}, and is sent {arrival.name!r}: a host would refuse it")
-            world.decide(at_ms, lambda event=arrival: world.tell(self.id, event))  # type: ignore[misc]
+                raise AssertionError(
+                    f"`{workflow.name}` declares the signals {known}, and is sent {arrival.name!r}: a host would refuse it"
+                )
+            world.decide(at_ms, partial(world.tell, self.id, arrival))
         for after_ms, path, name, outcome in self._object_promises:
-            world.decide(world.now_ms + after_ms, lambda path=path, name=name, outcome=outcome: world.settle_of_object(path, name, outcome))  # type: ignore[misc]
+            world.decide(world.now_ms + after_ms, partial(world.settle_of_object, path, name, outcome))
         self._arrivals, self._object_promises = [], []
 
     # After the run.
@@ -280,20 +287,31 @@ class TestHost:
     def sent(self, function: Function[In, Any] | str) -> list[tuple[Any, datetime | None]]:
         """The inputs of the sends of a function, with the instants at which they begin; None: at once."""
         name = _name(function)
-        found = [request for _, request in self._last.commands if request.kind == "send" and _is_call_of(request.name, name)]
+        found = [
+            request for _, request in self._last.commands if request.kind == "send" and _is_call_of(request.name, name)
+        ]
         starts = [request.options.start_at_ms for request in found]
-        return [(value, None if start is None else instant_of(start)) for value, start in zip(self._inputs(function, "send"), starts)]
+        return [
+            (value, None if start is None else instant_of(start))
+            for value, start in zip(self._inputs(function, "send"), starts)
+        ]
 
     def _inputs(self, function: Any, kind: str) -> list[Any]:
         name = _name(function)
         codec = ANY if isinstance(function, str) else function.input
-        found = [request for _, request in self._last.commands if request.kind == kind and _is_call_of(request.name, name)]
+        found = [
+            request for _, request in self._last.commands if request.kind == kind and _is_call_of(request.name, name)
+        ]
         return [None if codec is None else decoded(codec, request.payload or "null", "input") for request in found]
 
     @property
     def published(self) -> list[tuple[str, Any]]:
         """The events of the last run: topics and values."""
-        return [(one.name, decoded(ANY, one.payload or "null", "the event")) for _, one in self._last.commands if one.kind == "publish"]
+        return [
+            (one.name, decoded(ANY, one.payload or "null", "the event"))
+            for _, one in self._last.commands
+            if one.kind == "publish"
+        ]
 
     @property
     def signals_sent(self) -> list[tuple[str, str, Any]]:

@@ -8,7 +8,18 @@ from typing import Any
 
 from ..codec import plain
 from ..core.defect import calling_place
-from ..core.engine import Completed, Event, FailureRecord, HttpRequest, Level, Outcome, Payload, SagaStep, SignalArrived, Success
+from ..core.engine import (
+    Completed,
+    Event,
+    FailureRecord,
+    HttpRequest,
+    Level,
+    Outcome,
+    Payload,
+    SagaStep,
+    SignalArrived,
+    Success,
+)
 from ..core.options import CallOptions, Retry
 
 #: A host shows longer fields by their digest.
@@ -57,7 +68,9 @@ class Ending:
 class Journal:
     """Keeps what an execution asks for, in the form that a host shows."""
 
-    def __init__(self, invocation: str, function: str, input: Payload, key: str | None, logs: list[tuple[Level, str]]) -> None:
+    def __init__(
+        self, invocation: str, function: str, input: Payload, key: str | None, logs: list[tuple[Level, str]]
+    ) -> None:
         self.invocation, self.key, self.logs = invocation, key, logs
         self.records: list[JsonRecord] = []
         self.places: dict[int, str | None] = {}
@@ -159,11 +172,15 @@ class Journal:
 
     def saga_http(self, request: HttpRequest, options: CallOptions, step: SagaStep) -> int:
         fields = [*request_fields(request), *option_fields(options), *step_fields(step)]
-        return self.issue(Request(0, "http", f"{request.method} {request.url}", options=options, http=request, step=step), fields)
+        return self.issue(
+            Request(0, "http", f"{request.method} {request.url}", options=options, http=request, step=step), fields
+        )
 
     def saga_undo(self, step: SagaStep, input: Payload, options: CallOptions) -> int:
         fields: Fields = [("input", input), *option_fields(options), ("undoes", step.saga), ("seq", str(step.seq))]
-        request = Request(0, "call", step.compensate, input, options, promise=f"{self.invocation}/c/{step.saga}/{step.seq}")
+        request = Request(
+            0, "call", step.compensate, input, options, promise=f"{self.invocation}/c/{step.saga}/{step.seq}"
+        )
         return self.issue(request, fields)
 
     def saga_ask(self, step: SagaStep) -> int:

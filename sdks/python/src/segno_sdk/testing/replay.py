@@ -59,13 +59,17 @@ class ReplayedJournal(Journal):
     def _compare(self, what: str, asked: JsonRecord, at: str | None) -> None:
         recorded = self._recorded[self._place] if self._place < len(self._recorded) else None
         self._place += 1
-        if self.difference is None and (recorded is None or any(recorded.get(key, "") != value for key, value in asked.items())):
+        if self.difference is None and (
+            recorded is None or any(recorded.get(key, "") != value for key, value in asked.items())
+        ):
             self.difference = self._differs(recorded, f"{what}{_fields(asked)}", at)
             raise self.difference
 
     def check_end(self, until: int) -> None:
         """Refuses a replay that asked for less. `until`: the record up to which it was told everything."""
-        expected = [record for record in self._history.journal.records[:until] if record["kind"] in ("command", "finished")]
+        expected = [
+            record for record in self._history.journal.records[:until] if record["kind"] in ("command", "finished")
+        ]
         if self.difference is None and self._place < len(expected):
             self.difference = self._differs(expected[self._place], "nothing", None)
         if self.difference is not None:
@@ -80,7 +84,9 @@ class ReplayedJournal(Journal):
             place = int(recorded["seq"])
             written = history.journal.places.get(place)
             name = f" `{recorded['name']}`" if recorded.get("name") else ""
-            had = f"{recorded.get('command', 'the end')}{name}{_fields(recorded)}" + ("" if written is None else f" (at {written})")
+            had = f"{recorded.get('command', 'the end')}{name}{_fields(recorded)}" + (
+                "" if written is None else f" (at {written})"
+            )
         return NotDeterministic(
             f"`{history.function.name}` ({history.facts.invocation}) does not replay: at record {place} its journal has {had}, "
             f"but a replay asked for {asked}{where}. A workflow may depend only on its input and on what it was told: "
@@ -123,6 +129,8 @@ def replay(history: History, count: int) -> None:
     except Exception as error:
         if journal.difference is not None:
             raise journal.difference from error
-        raise NotDeterministic(f"`{history.function.name}` ({history.facts.invocation}) does not replay: it fails with {error!r}") from error
+        raise NotDeterministic(
+            f"`{history.function.name}` ({history.facts.invocation}) does not replay: it fails with {error!r}"
+        ) from error
     finally:
         execution.abandon()

@@ -2,14 +2,11 @@
 
 import heapq
 import json
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from ..core.attempt import Attempt
 from ..core.engine import (
-    AttemptFacts,
     CancelRequested,
     Completed,
     Event,
@@ -21,106 +18,33 @@ from ..core.engine import (
     WorkflowFacts,
 )
 from ..core.execution import Execution
-from ..core.failure import CANCELLED, CONFLICT, NOT_FOUND, TIMED_OUT, Failure
+from ..core.failure import CANCELLED, CONFLICT, NOT_FOUND, TIMED_OUT
 from ..core.function import Activity, Function, Workflow
-from ..core.options import CallOptions, Retry
+from ..core.options import Retry
 from ..core.randomness import Randomness
 from ..core.updates import UPDATE
-from .doubles import Doubles, FunctionDouble, TestAttempt, without_secrets
+from .attempts import PlannedAttempt, http_attempt
+from .doubles import Doubles
+from .invocation import Exchange, Invocation, PlannedPromise
 from .journal import Journal, Request
 from .objects import NULL, ObjectCall, TestObject
-from .replay import History
-
-#: Number of attempts that counts as an endless loop.
-ATTEMPTS_MAX = 1_000
 
 
 class Stuck(AssertionError):
     """A workflow waits for something that the test never gives it."""
 
 
-@dataclass
-class Invocation:
-    """One execution of a workflow, with its generations."""
-
-    id: str
-    function: Workflow[Any, Any]
-    input: Payload
-    facts: WorkflowFacts
-    journal: Journal
-    execution: Execution
-    randomness: Randomness
-    path: str | None
-    key: str | None
-    parent: tuple[str, int] | None
-    events: list[tuple[int, Event]] = field(default_factory=list)
-    reads: deque[Event] = field(default_factory=deque)
-    outcome: Outcome | None = None
-    signals: list[tuple[str, Payload]] = field(default_factory=list)
-
-    def history(self) -> History:
-        """What a replay needs."""
-        return History(self.function, self.input, self.facts, self.key, self.journal, self.events)
-
-
-@dataclass
-class Exchange:
-    """A query or an update of a test, and its answer."""
-
-    kind: str
-    name: str
-    input: Payload
-    outcome: Outcome | None = None
-
-
-@dataclass
-class PlannedPromise:
-    """How a test settles a promise."""
-
-    name: str
-    after_ms: int
-    outcome: Outcome
-
-
-class PlannedAttempt:
-    """The attempts of one call."""
-
-    def __init__(self, name: str, subject: Any, input: Payload, key: str, retry: Retry, is_final: bool) -> None:
-        self.name, self.subject, self.input, self.key, self.retry, self.is_final = name, subject, input, key, retry, is_final
-        self.attempt = 0
-        self.progress: list[Payload | None] = [None]
-
-    def next(self, world: "World") -> Outcome | int:
-        """Makes an attempt. Returns its outcome, or the milliseconds until the next one."""
-        self.attempt += 1
-        outcome = self._outcome(world)
-        if isinstance(outcome, Success):
-            return outcome
-        last = self.retry.max_attempts is not None and self.attempt >= self.retry.max_attempts
-        if last or self.is_final or Failure(outcome.code, "").is_final or outcome.code in self.retry.non_retryable:
-            return outcome
-        if self.attempt >= ATTEMPTS_MAX:
-            raise AssertionError(f"`{self.name}` failed {ATTEMPTS_MAX} times, and its retries have no end; the last time: {outcome.message}")
-        wait = self.retry.initial_ms * self.retry.factor ** (self.attempt - 1)
-        return min(int(min(wait, 2**53)), self.retry.max_ms)
-
-    def _outcome(self, world: "World") -> Outcome:
-        if isinstance(self.subject, FunctionDouble):
-            return self.subject(self.input)
-        if isinstance(self.subject, Activity):
-            facts = AttemptFacts(self.key, self.key, self.attempt, self.attempt, self.progress[0], world.now_ms, None)
-            engine = TestAttempt(world.doubles, self.progress, world.pass_time)
-            outcome = Attempt(engine, self.subject, facts).perform(self.input)
-            return without_secrets(world.doubles, self.name, outcome)
-        outcome = self.subject()
-        assert isinstance(outcome, (Success, FailureRecord))
-        return outcome
-
-
 class World:
     """All executions of one run of a test."""
 
-    def __init__(self, now_ms: int, seed: int, doubles: Doubles, objects: dict[str, TestObject], functions: dict[str, Function[Any, Any]]) -> None:
+    def __init__(
+        self,
+        now_ms: int,
+        seed: int,
+        doubles: Doubles,
+        objects: dict[str, TestObject],
+        functions: dict[str, Function[Any, Any]],
+    ) -> None:
         self.now_ms, self.started_ms, self.seed = now_ms, now_ms, seed
         self.doubles, self.objects, self.functions = doubles, objects, functions
         #: The names of the module's functions, if the test names the module.
@@ -167,7 +91,14 @@ class World:
 
     # Executions.
 
-    def begin(self, id: str, function: Workflow[Any, Any], input: Payload, parent: tuple[str, int] | None, call: ObjectCall | None) -> None:
+    def begin(
+        self,
+        id: str,
+        function: Workflow[Any, Any],
+        input: Payload,
+        parent: tuple[str, int] | None,
+        call: ObjectCall | None,
+    ) -> None:
         """Begins an execution, or lets it wait for its turn."""
         if call is not None and function.access == "exclusive":
             place = self.objects.setdefault(call.path, TestObject())
@@ -193,12 +124,21 @@ class World:
         key = call.key if call else None
         journal = Journal(name, function.name, input, key, self.doubles.logs)
         invocation = Invocation(
-            id, function, input, facts, journal, Execution(journal, function, facts), Randomness(seed), call.path if call else None, key, parent
+            id,
+            function,
+            input,
+            facts,
+            journal,
+            Execution(journal, function, facts),
+            Randomness(seed),
+            call.path if call else None,
+            key,
+            parent,
         )
         self.invocations[id] = invocation
         journal.begin(self.now_ms)
         for signal, payload in signals:
-            self.decide(self.now_ms, lambda signal=signal, payload=payload: self.tell(id, SignalArrived(signal, payload)))  # type: ignore[misc]
+            self.decide(self.now_ms, partial(self.tell, id, SignalArrived(signal, payload)))
         with invocation.randomness.entered():
             invocation.execution.start(input)
         self._attend(invocation)
@@ -267,7 +207,9 @@ class World:
         signals = [invocation.signals[place] for place in unread]
         for place in [place for place in self._open if place[0] == invocation.id]:
             del self._open[place]
-        self._start(invocation.id, invocation.function, input, invocation.parent, None, signals, f"{invocation.id}/g/{number}")
+        self._start(
+            invocation.id, invocation.function, input, invocation.parent, None, signals, f"{invocation.id}/g/{number}"
+        )
 
     # Commands.
 
@@ -307,13 +249,21 @@ class World:
             case "settle":
                 self.answer(self.now_ms, id, index, self.settle(request.name, _outcome(request)))
             case "http":
-                subject = self._http(request, child)
-                self._attempt(invocation, request, PlannedAttempt(request.name, subject, "null", child, request.options.retry or Retry(), False))
+                assert request.http is not None
+                subject = http_attempt(self.doubles, request.http, child)
+                self._attempt(
+                    invocation,
+                    request,
+                    PlannedAttempt(request.name, subject, "null", child, request.options.retry or Retry(), False),
+                )
                 self._overdue(invocation, request, request.options.timeout_ms)
             case "cancel":
                 self._cancel(invocation, request)
             case "send-signal":
-                self.decide(self.now_ms, lambda: self.tell(request.name, SignalArrived(request.promise, request.payload or "null")))
+                self.decide(
+                    self.now_ms,
+                    lambda: self.tell(request.name, SignalArrived(request.promise, request.payload or "null")),
+                )
                 self.answer(self.now_ms, id, index, NULL)
             case "publish":
                 self.answer(self.now_ms, id, index, NULL)
@@ -329,7 +279,11 @@ class World:
         double = self.doubles.functions.get(request.name) or self.doubles.functions.get(name)
         if double is None:
             self._check_listed(invocation, "calls", request, name)
-        timeout_ms = request.options.timeout_ms if request.options.timeout_ms is not None else getattr(function, "timeout_ms", None)
+        timeout_ms = (
+            request.options.timeout_ms
+            if request.options.timeout_ms is not None
+            else getattr(function, "timeout_ms", None)
+        )
         if double is None and isinstance(function, Workflow):
             if function.once and called is not None:
                 refused = self.objects.setdefault(called.path, TestObject()).accept_run(child, called.path)
@@ -337,7 +291,9 @@ class World:
                     return self.answer(self.now_ms, invocation.id, request.index, refused)
             self._overdue(invocation, request, timeout_ms)
             parent = (invocation.id, request.index)
-            return self.decide(self.now_ms, lambda: self.begin(child, function, request.payload or "null", parent, called))
+            return self.decide(
+                self.now_ms, lambda: self.begin(child, function, request.payload or "null", parent, called)
+            )
         if double is None and function is None:
             raise AssertionError(
                 f"{request.at}: `{invocation.function.name}` calls `{request.name}`, which this test does not define: "
@@ -345,7 +301,11 @@ class World:
             )
         retry = request.options.retry or getattr(function, "retry", None) or Retry()
         is_final = isinstance(function, Workflow) or name == "segno:graph"
-        self._attempt(invocation, request, PlannedAttempt(name, double or function, request.payload or "null", child, retry, is_final))
+        self._attempt(
+            invocation,
+            request,
+            PlannedAttempt(name, double or function, request.payload or "null", child, retry, is_final),
+        )
         self._overdue(invocation, request, timeout_ms)
 
     def _check_listed(self, invocation: Invocation, does: str, request: Request, name: str) -> None:
@@ -374,7 +334,10 @@ class World:
 
     def _attempt(self, invocation: Invocation, request: Request, planned: PlannedAttempt) -> None:
         def attempt() -> None:
-            if self.invocations.get(invocation.id) is not invocation or (invocation.id, request.index) not in self._open:
+            if (
+                self.invocations.get(invocation.id) is not invocation
+                or (invocation.id, request.index) not in self._open
+            ):
                 return
             outcome = planned.next(self)
             if isinstance(outcome, int):
@@ -383,31 +346,6 @@ class World:
                 self._complete(invocation.id, request.index, outcome)
 
         self.decide(self.now_ms, attempt)
-
-    def _http(self, request: Request, key: str) -> Callable[[], Outcome]:
-        sent = request.http
-        assert sent is not None
-        if not any(name.lower() == "idempotency-key" for name, _ in sent.headers):
-            sent = type(sent)(sent.method, sent.url, (*sent.headers, ("Idempotency-Key", key)), sent.body)
-
-        def attempt() -> Outcome:
-            try:
-                response = self.doubles.answer_web(sent)
-            except Failure as failure:
-                return FailureRecord(failure.code, failure.message)
-            status = response.status_code
-            if status >= 500 or status in (408, 425, 429):
-                return FailureRecord(status, f"{sent.method} {sent.url} answered {status}")
-            told: dict[str, Any] = {"status": status, "headers": {name.lower(): value for name, value in response.headers.items()}}
-            try:
-                told["body"] = response.content.decode()
-            except UnicodeDecodeError:
-                import base64
-
-                told["body_base64"] = base64.b64encode(response.content).decode()
-            return Success(json.dumps(told, ensure_ascii=False))
-
-        return attempt
 
     def _overdue(self, invocation: Invocation, request: Request, timeout_ms: int | None) -> None:
         if timeout_ms is None:
@@ -465,7 +403,9 @@ class World:
 
     def _object(self, invocation: Invocation, request: Request) -> None:
         if invocation.path is None:
-            raise AssertionError(f"{request.at}: `{invocation.function.name}` is no function of an object: it has no state")
+            raise AssertionError(
+                f"{request.at}: `{invocation.function.name}` is no function of an object: it has no state"
+            )
         place = self.objects.setdefault(invocation.path, TestObject())
         match request.kind:
             case "get-state":
@@ -515,7 +455,12 @@ class World:
             return
         promise = f"{id}/a/{len(self.updates)}"
         self.updates[promise] = exchange
-        self.tell(id, SignalArrived(f"{UPDATE}{exchange.name}", f'{{"promise":{json.dumps(promise)},"input":{_text(exchange.input)}}}'))
+        self.tell(
+            id,
+            SignalArrived(
+                f"{UPDATE}{exchange.name}", f'{{"promise":{json.dumps(promise)},"input":{_text(exchange.input)}}}'
+            ),
+        )
 
     def _stuck(self, root: str) -> Stuck:
         waits = []
@@ -532,7 +477,9 @@ class World:
                 "if for an update, host.update(update, input)"
             )
         return Stuck(
-            f"`{name}` waits for what this test never settles:\n  " + "\n  ".join(waits) + "\nadd for instance host.promise(name).resolve(value), "
+            f"`{name}` waits for what this test never settles:\n  "
+            + "\n  ".join(waits)
+            + "\nadd for instance host.promise(name).resolve(value), "
             "or give the wait a time limit"
         )
 
@@ -552,4 +499,4 @@ def _seed(seed: int, id: str) -> bytes:
     return hashlib.sha256(f"{seed}/{id}".encode()).digest()
 
 
-__all__ = ["CallOptions", "Exchange", "Invocation", "PlannedPromise", "Stuck", "World"]
+__all__ = ["Exchange", "Invocation", "PlannedPromise", "Stuck", "World"]
