@@ -279,6 +279,38 @@ def test_a_cancelled_workflow_undoes_its_saga(segno_host: TestHost) -> None:
     assert failed.value.is_cancelled
 
 
+def test_a_time_limit_around_a_saga_undoes_it_and_is_a_timeout(segno_host: TestHost) -> None:
+    @workflow
+    async def limited(ctx: Context) -> str:
+        try:
+            async with asyncio.timeout(60), ctx.saga("one") as saga:
+                await saga.call(book, "flight", compensate=cancel)
+                await ctx.sleep("1d")
+        except TimeoutError:
+            return "late"
+        return ""
+
+    undone.clear()
+    assert segno_host.run(limited) == "late" and len(undone) == 1
+
+
+def test_a_cancellation_does_not_stop_the_undoing(segno_host: TestHost) -> None:
+    @workflow
+    async def slow_cancel(undo: Undo[str, str], ctx: Context) -> None:
+        await ctx.sleep("1h")
+
+    @workflow
+    async def books(ctx: Context) -> None:
+        async with ctx.saga("one") as saga:
+            await saga.call(book, "flight", compensate=slow_cancel)
+            raise Failure(409, "no")
+
+    segno_host.cancel_after("30m")
+    with pytest.raises(Failure, match="no; saga `one`: `book` undone"):
+        segno_host.run(books)
+    assert segno_host.elapsed.total_seconds() == 3600
+
+
 # Requests.
 
 

@@ -119,7 +119,7 @@ class Context:
 
         Args:
             function: a function of this module, or a name: `"charge"`, or `"wasm://payments/charge"` of another module,
-                or `"poll://any@group#charge"` of an external worker.
+                or `"poll://any@group#charge"` of an external worker, whose input is the list of its arguments.
             input: the input.
             result: the type of the result, for a function that is given by its name.
             timeout: the time until the call fails with code 408, all attempts included.

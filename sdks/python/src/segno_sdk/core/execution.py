@@ -91,6 +91,8 @@ class Execution:
         self.conditions: list[ConditionWait] = []
         self.updates = Updates(self)
         self.sagas: list[Saga] = []
+        #: Tasks that nothing cancels: sagas that undo their steps.
+        self.protected: set[asyncio.Task[Any]] = set()
         self.random = random.Random(facts.seed)
         self.shared: Any = None
         self.is_shared = self.is_cancelled = self.finished = False
@@ -260,8 +262,8 @@ class Execution:
             return self.success(function.output, value, "result")
         except Failure as failure:
             return failure
-        except asyncio.CancelledError:
-            return Failure(CANCELLED, "the workflow was cancelled")
+        except asyncio.CancelledError as error:
+            return Failure(CANCELLED, str(error) or "the workflow was cancelled")
         except TimeoutError as error:
             return Failure(TIMED_OUT, str(error) or "a time limit passed")
         except ContinueAsNew as ended:
@@ -289,7 +291,11 @@ class Execution:
     async def _cancel_others(self) -> None:
         """Cancels the tasks that are left, as `asyncio.run` does."""
         me = asyncio.current_task()
-        others = [task for task in self.loop.tasks if task is not me and not self.updates.owns(task)]
+        others = [
+            task
+            for task in self.loop.tasks
+            if task is not me and not self.updates.owns(task) and task not in self.protected
+        ]
         for task in others:
             task.cancel()
         if others:

@@ -1,5 +1,6 @@
 """Sagas: steps that are undone if the whole does not come about."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
@@ -138,20 +139,17 @@ class Saga:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        import asyncio
-
         if error is None:
             self.complete()
-        elif isinstance(error, Failure) and not self.is_over:
+        elif self.is_over:
+            return
+        elif isinstance(error, Failure):
             raise await self.unwind(error) from None
-        elif (
-            isinstance(error, (TimeoutError, asyncio.CancelledError))
-            and not self.is_over
-            and not isinstance(error, Failure)
-        ):
-            code = TIMED_OUT if isinstance(error, TimeoutError) else CANCELLED
-            text = str(error) or ("a time limit passed" if code == TIMED_OUT else "the workflow was cancelled")
-            raise await self.unwind(Failure(code, text)) from None
+        elif isinstance(error, TimeoutError):
+            raise await self.unwind(Failure(TIMED_OUT, str(error) or "a time limit passed")) from None
+        elif isinstance(error, asyncio.CancelledError):
+            undone = await self.unwind(Failure(CANCELLED, str(error) or "it was cancelled"))
+            raise asyncio.CancelledError(undone.message) from None
 
     def _declare(self, name: str, compensate: Any, on_unknown: str) -> SagaStep:
         from .context import function_name
@@ -173,8 +171,19 @@ class Saga:
         return command
 
     async def unwind(self, failure: Failure) -> Failure:
-        """Undoes the steps. Returns the failure, which says what was undone."""
+        """Undoes the steps. Returns the failure, which says what was undone. A cancellation changes nothing."""
         self.is_over = True
+        task = self._execution.loop.create_task(self._undo(failure), name=f"saga {self.name}")
+        self._execution.protected.add(task)
+        while not task.done():
+            try:
+                await asyncio.shield(task)
+            except asyncio.CancelledError:
+                continue
+        undone: Failure = task.result()
+        return undone
+
+    async def _undo(self, failure: Failure) -> Failure:
         execution = self._execution
         ended = [await self._end(step) for step in self._steps]
         undone: list[str] = []
