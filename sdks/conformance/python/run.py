@@ -343,8 +343,12 @@ def compare(
     print("the host was killed")
     host.start()
     differing = 0
-    for scenario in chosen:
+    for number, scenario in enumerate(chosen):
         id = ids[scenario.program]
+        if number == len(chosen) // 2:
+            host.kill()
+            print("the host was killed again")
+            host.start()
         try:
             for told in scenario.told:
                 tell(host, scenario, id, told)
@@ -354,6 +358,9 @@ def compare(
             there, here = normal(host.journal(first), id, url), native[scenario.program]
             if there != here:
                 raise AssertionError("\n".join(difference(here, there)))
+            verdict = host.post(f"/v1/invocations/{quoted(id)}/replay", {})["verdict"]
+            if scenario.halts is None and verdict != "identical":
+                raise AssertionError(f"a replay on the host is {verdict}")
             print(f"  {scenario.program}: {len(here)} records, the same")
         except (AssertionError, Failure) as error:
             differing += 1

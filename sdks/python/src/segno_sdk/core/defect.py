@@ -4,6 +4,7 @@ import os
 import re
 import sys
 import sysconfig
+from functools import lru_cache
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
@@ -14,6 +15,7 @@ _BUILT_IN = ("/python/", "/bundled/", "/world/", "<frozen", "<string>")
 _NUMBERED = re.compile("^/[0-9]+/")
 
 
+@lru_cache(maxsize=4096)
 def is_own(filename: str) -> bool:
     """True for files of the SDK and of the standard library."""
     if filename.startswith((_OWN, *_BUILT_IN)):
@@ -32,6 +34,7 @@ def is_of_author(filename: str) -> bool:
     return "site-packages" not in filename and not is_own(filename)
 
 
+@lru_cache(maxsize=4096)
 def shown_file(filename: str) -> str:
     """The name by which the author knows a file."""
     if _NUMBERED.match(filename):
