@@ -350,3 +350,13 @@ def test_wrong_options_are_refused() -> None:
         Limit(rate="10 per second")
     with pytest.raises(ValueError, match=r"Retry\(jitter\)"):
         Retry(jitter=2)
+
+
+@workflow
+async def greets(name: str = "you", *, ctx: Context) -> str:
+    return f"hello {name}"
+
+
+def test_an_input_with_a_default_may_be_left_out(segno_host: TestHost) -> None:
+    assert segno_host.run_json(greets, "null") == "hello you"
+    assert segno_host.run_json(greets, '"Ada"') == "hello Ada"

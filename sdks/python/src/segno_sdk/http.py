@@ -158,6 +158,17 @@ def of_payload(payload: str | bytes, url: str) -> Response:
     return Response(told["status"], content, pairs, url)
 
 
+#: Options of `requests` that something else decides here.
+_ELSEWHERE = {
+    "timeout": "the call of the activity has one, `ctx.call(…, attempt_timeout='30s')`",
+    "allow_redirects": "redirects are not followed",
+    "verify": "the host checks certificates",
+    "stream": "the body comes as a whole",
+    "files": "write the body into `data`",
+    "cookies": "write a header",
+}
+
+
 def request(method: str, url: str, **about: Any) -> Response:
     """Sends one request from an activity. Nothing is repeated here: a failed attempt of the activity is.
 
@@ -171,8 +182,9 @@ def request(method: str, url: str, **about: Any) -> Response:
         raise NotAvailable(
             f"`http.{method.lower()}` was called {where}: it is for activities; a workflow writes `await ctx.http({method!r}, url)`"
         )
-    for name in ("timeout", "allow_redirects", "verify", "stream"):
-        about.pop(name, None)
+    for name, instead in _ELSEWHERE.items():
+        if name in about:
+            raise TypeError(f"`http.{method.lower()}` has no `{name}`: {instead}")
     return of_wire(send(build(method, url, **about)), url)
 
 

@@ -288,11 +288,21 @@ class Context:
 
     # Requests, events.
 
-    @overload
-    async def http(self, method: str, url: str, *, params: web.Params | None = None, headers: web.Headers | None = None, json: Any = None, data: Mapping[str, Any] | str | bytes | None = None, auth: tuple[str, str] | None = None, timeout: Duration | None = None, attempt_timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> web.Response: ...  # fmt: skip
-    @overload
-    async def http(self, method: str, url: str, **about: Any) -> web.Response: ...
-    def http(self, method: str, url: str, **about: Any) -> Any:
+    def http(
+        self,
+        method: str,
+        url: str,
+        *,
+        params: web.Params | None = None,
+        headers: web.Headers | None = None,
+        json: Any = None,
+        data: Mapping[str, Any] | str | bytes | None = None,
+        auth: tuple[str, str] | None = None,
+        timeout: Duration | None = None,
+        attempt_timeout: Duration | None = None,
+        retry: Retry | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> Call[web.Response]:
         """Sends a durable HTTP request: the host sends it, repeats it, and keeps the response.
 
         A status of 408, 425, 429 or 5xx is repeated by `retry`; any other is a response. Every attempt has the same
@@ -301,7 +311,9 @@ class Context:
         """
         execution = self._execution
         execution.check_command("`ctx.http`")
-        request, options = split_request(execution.engine.now(), method, url, about)
+        request = web.build(method, url, params=params, headers=headers, json=json, data=data, auth=auth)
+        now_ms = execution.engine.now()
+        options = call_options(now_ms, timeout=timeout, attempt_timeout=attempt_timeout, retry=retry, labels=labels)
         index = execution.engine.http(request, options)
         return Call(execution, index, lambda payload: web.of_payload(payload, url))
 

@@ -32,6 +32,8 @@ class Function(Generic[In, Out]):
     #: The names of the parameters for the input and the context, where there are any.
     input_parameter: str | None
     context_parameter: str | None
+    #: True if the input may be left out.
+    has_default: bool = False
     timeout_ms: int | None = None
     limit: Limit | None = None
     retry: Retry | None = None
@@ -62,7 +64,7 @@ class Function(Generic[In, Out]):
     def arguments(self, input: Any, context: Any) -> dict[str, Any]:
         """The arguments of a call by the host."""
         arguments = {}
-        if self.input_parameter is not None:
+        if self.input_parameter is not None and not (input is None and self.has_default):
             arguments[self.input_parameter] = input
         if self.context_parameter is not None:
             arguments[self.context_parameter] = context
@@ -155,7 +157,13 @@ def describe(
                 f"{place_of_function(run)}: `{label}` takes `{input_parameter}` and `{parameter.name}`: a {kind} has one input, "
                 "so make a dataclass or a tuple of them"
             )
-    input_type = hints.get(input_parameter, Any) if input_parameter else None
+    input_type: Any = hints.get(input_parameter, Any) if input_parameter else None
+    has_default = (
+        bool(input_parameter)
+        and inspect.signature(run).parameters[str(input_parameter)].default is not inspect.Parameter.empty
+    )
+    if has_default and input_type is not Any:
+        input_type = input_type | None
     return {
         "run": run,
         "name": checked_name(kind, name or label),
@@ -164,6 +172,7 @@ def describe(
         "output": typed(run, "the result", hints.get("return", Any)),
         "input_parameter": input_parameter,
         "context_parameter": context_parameter,
+        "has_default": has_default,
     }
 
 
