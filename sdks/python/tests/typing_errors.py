@@ -48,3 +48,4 @@ async def order(order: Order, ctx: Context) -> str:
 
 def test() -> None:
     TestHost().run(order, "o-1")  # error
+    TestHost().on(charge, 5)  # error

@@ -82,5 +82,9 @@ class Cart(Object):
 
 def test() -> None:
     host = TestHost()
+    host.on(charge, lambda order: order.id)
+    host.on(charge, "receipt")
+    host.on("other", 1)
+    assert_type(host.calls(charge), list[Order])
     assert_type(host.run(order, Order("a")), str)
     assert_type(host.run_object(Cart.add, "ada", "hat"), int)

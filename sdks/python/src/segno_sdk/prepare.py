@@ -36,12 +36,31 @@ INSTEAD = {
 }
 
 
+#: Parts of the standard library that CPython for components does not have.
+ABSENT = {
+    "_ssl": "the host sends requests and checks certificates, so use `ctx.http` or `segno_sdk.http`",
+    "_ctypes": "native code cannot run there",
+    "_bz2": "use `zlib`",
+    "_lzma": "use `zlib`",
+    "_posixsubprocess": "there are no processes",
+    "mmap": "read files with `ctx.files`",
+    "fcntl": "there is no operating system",
+    "termios": "there is no terminal",
+    "readline": "there is no terminal",
+    "pwd": "there is no operating system",
+    "grp": "there is no operating system",
+    "resource": "there is no operating system",
+}
+
+
 class NativeImports(importlib.abc.MetaPathFinder):
     """Explains the import of a module that exists as native code only."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
+        if fullname in ABSENT:
+            raise ModuleNotFoundError(f"No module named {fullname!r} in a component: {ABSENT[fullname]}", name=fullname)
         name = fullname.rpartition(".")[2]
         for folder in sys.path if path is None else list(path):
             found = native_file(str(folder), name)

@@ -96,7 +96,11 @@ class Workflow(Function[In, Out]):
         """True if a signal wakes the workflow; updates come as signals."""
         return bool(self.signals) or self.any_signals or any(kind == "update" for kind, _ in self.handlers)
 
-    def query(self, function: Any = None, *, name: str | None = None) -> Any:
+    @overload
+    def query(self, function: Callable[..., Any], /) -> "Handler": ...
+    @overload
+    def query(self, /, *, name: str | None = None) -> Callable[[Callable[..., Any]], "Handler"]: ...
+    def query(self, function: Any = None, /, *, name: str | None = None) -> Any:
         """Decorates a query of this workflow: `def status(shared)` or `def status(shared, input)`.
 
         It is answered at once, also after the end, and changes nothing. `shared` is the value of `ctx.share`.
@@ -105,10 +109,15 @@ class Workflow(Function[In, Out]):
 
         return declare(self, "query", function, name, None)
 
+    @overload
+    def update(self, function: Callable[..., Awaitable[Any]], /) -> "Handler": ...
+    @overload
     def update(
-        self, function: Any = None, *, name: str | None = None, validate: Callable[..., Any] | None = None
-    ) -> Any:
-        """Decorates an update of this workflow: `async def add(shared, input, ctx)`, of which all but the first may be left out.
+        self, /, *, name: str | None = None, validate: Callable[..., None] | None = None
+    ) -> Callable[[Callable[..., Awaitable[Any]]], "Handler"]: ...
+    def update(self, function: Any = None, /, *, name: str | None = None, validate: Any = None) -> Any:
+        """Decorates an update of this workflow: `async def add(shared, input, ctx)`, of which all but the first may be
+        left out.
 
         It is a part of the workflow, and its result is the answer. What `validate(shared, input)` raises refuses the
         update before it is accepted.

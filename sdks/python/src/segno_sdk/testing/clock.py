@@ -79,7 +79,7 @@ def _replace_now(now_ms: Callable[[], int]) -> Callable[[], None]:
 
 
 def _put(type_: type, name: str, value: Any) -> Any:
-    attributes = gc.get_referents(type_.__dict__)[0]
+    attributes: dict[str, Any] = gc.get_referents(type_.__dict__)[0]
     original = attributes[name]
     attributes[name] = value
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(type_))

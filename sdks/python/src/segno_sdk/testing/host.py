@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from types import ModuleType
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, NoReturn, TypeVar, overload
 
 from ..codec import ANY, decoded, encoded
 from ..core import guards, logs
@@ -105,7 +105,15 @@ class TestHost:
 
     # Before the run.
 
-    def on(self, function: Function[Any, Any] | str, answer: Any) -> None:
+    @overload
+    def on(
+        self,
+        function: Function[In, Out],
+        answer: Callable[[In], Out] | Callable[[], Out] | Callable[[In], NoReturn] | Out,
+    ) -> None: ...
+    @overload
+    def on(self, function: str, answer: Any) -> None: ...
+    def on(self, function: Any, answer: Any) -> None:
         """Puts something in the place of a function: a function of the input, or a value. It may raise a `Failure`."""
         name = function if isinstance(function, str) else function.name
         self._doubles.functions[name] = FunctionDouble(name, None if isinstance(function, str) else function, answer)
@@ -280,11 +288,19 @@ class TestHost:
             raise AssertionError("nothing has run yet: host.run(workflow, input)")
         return self._world
 
-    def calls(self, function: Function[In, Any] | str) -> list[Any]:
+    @overload
+    def calls(self, function: Function[In, Any]) -> list[In]: ...
+    @overload
+    def calls(self, function: str) -> list[Any]: ...
+    def calls(self, function: Any) -> list[Any]:
         """The inputs of the calls of a function, by all executions of the last run."""
         return self._inputs(function, "call")
 
-    def sent(self, function: Function[In, Any] | str) -> list[tuple[Any, datetime | None]]:
+    @overload
+    def sent(self, function: Function[In, Any]) -> list[tuple[In, datetime | None]]: ...
+    @overload
+    def sent(self, function: str) -> list[tuple[Any, datetime | None]]: ...
+    def sent(self, function: Any) -> list[tuple[Any, datetime | None]]:
         """The inputs of the sends of a function, with the instants at which they begin; None: at once."""
         name = _name(function)
         found = [
