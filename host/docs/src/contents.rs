@@ -57,6 +57,7 @@ pub(crate) static SECTIONS: [DocumentGroup; 6] = [
         documents: &[
             document!("Functions in Rust", "docs/sdk.md"),
             document!("TypeScript and JavaScript", "docs/typescript.md"),
+            document!("Python", "docs/python.md"),
             document!("JavaScript and Python", "docs/languages.md"),
             document!("Clients for programs", "docs/clients.md"),
             document!("The rules of a workflow", "docs/rules.md"),

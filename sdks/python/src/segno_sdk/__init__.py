@@ -1,0 +1,75 @@
+"""Durable functions in Python: workflows, activities and objects that Segno runs.
+
+```python
+from segno_sdk import ActivityContext, Context, Retry, activity, workflow
+
+@activity(retry=Retry(max_attempts=5))
+async def charge(cents: int, ctx: ActivityContext) -> str:
+    response = await ctx.http("POST", "https://pay.example.com/charges", json={"cents": cents})
+    return response.raise_for_status().json(str)
+
+@workflow(signals={"approved": bool})
+async def order(cents: int, ctx: Context) -> str | None:
+    approved = await ctx.signal("approved", bool, timeout="2d")
+    return await ctx.call(charge, cents) if approved else None
+```
+
+Tests: `segno_sdk.testing`. Requests: `segno_sdk.http`.
+"""
+
+import sys
+
+from . import http
+from .core.attempt import ActivityContext, Files
+from .core.context import Context, Signal
+from .core.defect import Defect
+from .core.duration import Duration
+from .core.failure import Failure, NotAvailable, NotDeterministic, NotJson, TimedOut
+from .core.function import Activity, Function, Workflow, activity, workflow
+from .core.module import Module
+from .core.object import Object, ObjectPromise, State, StateMap, exclusive, once, shared
+from .core.options import Limit, Retry
+from .core.saga import Saga, Undo
+from .core.waits import Call, Command, Promise
+
+__all__ = [
+    "Activity",
+    "ActivityContext",
+    "Call",
+    "Command",
+    "Context",
+    "Defect",
+    "Duration",
+    "Failure",
+    "Files",
+    "Function",
+    "Limit",
+    "Module",
+    "NotAvailable",
+    "NotDeterministic",
+    "NotJson",
+    "Object",
+    "ObjectPromise",
+    "Promise",
+    "Retry",
+    "Saga",
+    "Signal",
+    "State",
+    "StateMap",
+    "TimedOut",
+    "Undo",
+    "Workflow",
+    "activity",
+    "exclusive",
+    "http",
+    "once",
+    "shared",
+    "workflow",
+]
+
+__version__ = "0.1.0"
+
+if sys.platform == "wasi":
+    from .prepare import explain_native_imports
+
+    explain_native_imports()

@@ -1,0 +1,42 @@
+"""The code of the documents: each block is Python, and the programs run."""
+
+import ast
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from segno_sdk.testing import TestHost
+
+PACKAGE = Path(__file__).parent.parent
+PAGE = PACKAGE.parent.parent / "docs" / "python.md"
+README = PACKAGE / "README.md"
+
+
+def blocks(page: Path) -> list[str]:
+    if not page.exists():
+        pytest.skip(f"there is no {page.name} beside the package")
+    return re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("page", [PAGE, README], ids=lambda page: page.name)
+def test_every_block_is_python(page: Path) -> None:
+    found = blocks(page)
+    assert found
+    for block in found:
+        compile(block, page.name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+@pytest.mark.parametrize("page", [PAGE, README], ids=lambda page: page.name)
+def test_the_first_program_runs(page: Path) -> None:
+    app: Any = ModuleType("documented_app")
+    sys.modules["documented_app"] = app
+    exec(compile(blocks(page)[0], str(page), "exec"), app.__dict__)
+    host = TestHost()
+    host.on(app.charge, lambda order: f"receipt for {order.cents}")
+    host.signal("approved", True, after="1h")
+    assert host.run(app.order, app.Order("o-1", 1200)) == "receipt for 1200"
+    assert host.elapsed.total_seconds() == 3600

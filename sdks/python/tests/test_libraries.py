@@ -1,0 +1,108 @@
+"""Libraries in pure Python, in workflows and activities."""
+
+from datetime import datetime
+from typing import Any
+
+import attrs
+import pytest
+import tenacity
+import yaml
+from dateutil.relativedelta import relativedelta
+
+from segno_sdk import Context, activity, workflow
+from segno_sdk.codec import codec_of, decoded, encoded
+from segno_sdk.prepare import later_imports, native_file
+from segno_sdk.testing import TestHost
+
+
+@attrs.define
+class Order:
+    id: str
+    cents: int = 0
+
+
+@activity
+def parses(text: str) -> Order:
+    told = yaml.safe_load(text)
+    return Order(**told)
+
+
+@workflow
+async def uses(text: str, ctx: Context) -> list[object]:
+    order = await ctx.call(parses, text)
+    due = datetime.now() + relativedelta(months=1)
+    tries: list[int] = []
+
+    @tenacity.retry(
+        wait=tenacity.wait_fixed(60),
+        stop=tenacity.stop_after_attempt(3),
+        retry=tenacity.retry_if_exception_type(KeyError),
+    )
+    async def asks() -> int:
+        tries.append(1)
+        if len(tries) < 3:
+            raise KeyError
+        return len(tries)
+
+    return [order.id, order.cents, due.month, await asks()]
+
+
+def test_pure_libraries_work_in_virtual_time() -> None:
+    host = TestHost()
+    assert host.run(uses, "{id: a, cents: 7}") == ["a", 7, 7, 3]
+    assert host.elapsed.total_seconds() == 120
+
+
+def test_attrs_classes_are_types() -> None:
+    codec = codec_of(Order)
+    assert decoded(codec, encoded(codec, Order("a", 1), "input"), "input") == Order("a", 1)
+    assert decoded(codec, '{"id":"a"}', "input") == Order("a")
+
+
+def test_a_model_of_pydantic_2_is_refused() -> None:
+    pydantic = pytest.importorskip("pydantic", minversion="2")
+
+    class Model(pydantic.BaseModel):  # type: ignore[misc,name-defined]
+        a: int
+
+    with pytest.raises(TypeError, match="pydantic_core.* is native code and does not run in a component"):
+        codec_of(Model)
+
+
+def test_a_model_of_pydantic_1_is_a_type() -> None:
+    import sys
+
+    if sys.version_info >= (3, 14):
+        pytest.skip("pydantic 1 does not work with this version of Python")
+    pydantic = pytest.importorskip("pydantic.v1")
+
+    class Model(pydantic.BaseModel):  # type: ignore[misc,name-defined]
+        a: int
+        b: list[str] = []
+
+    codec = codec_of(Model)
+    again: Any = decoded(codec, encoded(codec, Model(a=1, b=["x"]), "input"), "input")
+    assert again == Model(a=1, b=["x"])
+    with pytest.raises(Exception, match="is no Model"):
+        decoded(codec, '{"a":"x"}', "input")
+
+
+def test_a_package_with_native_code_is_found(tmp_path: Any) -> None:
+    (tmp_path / "_core.cpython-311-x86_64-linux-gnu.so").touch()
+    (tmp_path / "fine.cpython-311-x86_64-linux-gnu.so").touch()
+    (tmp_path / "fine.py").touch()
+    assert native_file(str(tmp_path), "_core") == "_core.cpython-311-x86_64-linux-gnu.so"
+    assert native_file(str(tmp_path), "fine") is None and native_file(str(tmp_path), "other") is None
+
+
+def test_imports_inside_functions_are_found() -> None:
+    def imports() -> None:
+        import secrets
+        from urllib import request
+
+        print(secrets, request)
+
+    import sys
+
+    found = list(later_imports(sys.modules[__name__]))
+    assert {"secrets", "urllib", "urllib.request"} <= set(found) and imports is not None

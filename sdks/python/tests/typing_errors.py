@@ -1,0 +1,51 @@
+"""A program with errors of types: mypy and pyright find one in each line that ends in `# error`."""
+
+from dataclasses import dataclass
+
+from segno_sdk import ActivityContext, Context, Object, State, Undo, activity, exclusive, workflow
+from segno_sdk.testing import TestHost
+
+
+@dataclass
+class Order:
+    id: str
+
+
+@activity
+async def charge(order: Order, ctx: ActivityContext) -> str:
+    return order.id
+
+
+@activity
+def ping() -> bool:
+    return True
+
+
+@activity
+async def refund(undo: Undo[int, int]) -> None: ...
+
+
+class Cart(Object):
+    total: State[int]
+
+    @exclusive
+    async def add(self, name: str) -> int:
+        self.total.set(name)  # error
+        return 1
+
+
+@workflow
+async def order(order: Order, ctx: Context) -> str:
+    await ctx.call(charge, "o-1")  # error
+    number: int = await ctx.call(charge, order)  # error
+    await ctx.call(charge, order, timeuot="1m")  # error
+    await ctx.call(ping, 1)  # error
+    await ctx.object(Cart, "ada").add(3)  # error
+    await ctx.saga("a").call(charge, order, compensate=refund)  # error
+    answer: str = await ctx.signal("go", bool)  # error
+    return number, answer  # error
+
+
+def test() -> None:
+    TestHost().run(order, "o-1")  # error
+    TestHost().on(charge, 5)  # error

@@ -1,0 +1,90 @@
+"""A program whose types are right: mypy and pyright find nothing. The comments of `assert_type` are what they infer."""
+
+from dataclasses import dataclass
+from typing import Any, assert_type
+
+from segno_sdk import (
+    ActivityContext,
+    Call,
+    Context,
+    Object,
+    ObjectPromise,
+    Retry,
+    State,
+    Undo,
+    activity,
+    exclusive,
+    shared,
+    workflow,
+)
+from segno_sdk.testing import TestHost
+
+
+@dataclass
+class Order:
+    id: str
+
+
+@activity(retry=Retry(max_attempts=5))
+async def charge(order: Order, ctx: ActivityContext) -> str:
+    return order.id
+
+
+@activity
+def plain(order: Order) -> int:
+    return 1
+
+
+@activity
+def ping() -> bool:
+    return True
+
+
+@activity
+async def refund(undo: Undo[Order, str]) -> None: ...
+
+
+@workflow(signals={"approved": bool})
+async def order(order: Order, ctx: Context) -> str:
+    assert_type(await ctx.signal("approved", bool, timeout="2d"), bool)
+    assert_type(await ctx.call(charge, order, timeout="1m"), str)
+    assert_type(ctx.call(plain, order), Call[int])
+    assert_type(await ctx.call(ping), bool)
+    assert_type(await ctx.call("other", 1, result=int), int)
+    assert_type(await ctx.call("other", 1), Any)
+    assert_type(await ctx.promise("answer", int), int)
+    assert_type(await ctx.run("draw", lambda: 1), int)
+    async with ctx.saga("pay") as saga:
+        assert_type(await saga.call(charge, order, compensate=refund), str)
+    assert_type(await ctx.object(Cart, "ada").add("hat"), int)
+    assert_type(await ctx.object(Cart, "ada").read(), list[str])
+    return await ctx.send(order_again, order)
+
+
+@workflow
+async def order_again(order: Order, ctx: Context) -> None: ...
+
+
+class Cart(Object):
+    total: State[int]
+    done: ObjectPromise[str]
+
+    @exclusive
+    async def add(self, name: str, ctx: Context) -> int:
+        assert_type(await self.total.get(), int | None)
+        assert_type(await self.done.wait(), str)
+        return await self.total.get_or(0)
+
+    @shared
+    async def read(self) -> list[str]:
+        return []
+
+
+def test() -> None:
+    host = TestHost()
+    host.on(charge, lambda order: order.id)
+    host.on(charge, "receipt")
+    host.on("other", 1)
+    assert_type(host.calls(charge), list[Order])
+    assert_type(host.run(order, Order("a")), str)
+    assert_type(host.run_object(Cart.add, "ada", "hat"), int)
