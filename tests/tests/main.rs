@@ -42,6 +42,7 @@ mod released;
 mod replay;
 mod resonate;
 mod restate;
+mod sdks;
 mod shims;
 mod simulation;
 mod snapshots;

@@ -1,29 +1,18 @@
-// Builds components as `segno build` does, and runs a host. The host program is `SEGNO` of the environment, or `segno`.
+// Builds modules, and runs a host. The host program is `SEGNO` of the environment, or `segno`.
 
 import { spawn, spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 
-const repository = path.resolve(import.meta.dirname, '../../../..');
-const sdk = path.resolve(import.meta.dirname, '../..');
 const program = process.env.SEGNO ?? 'segno';
 
-/** Builds the project in `folder`; gives the path of the component. Errors of the build are thrown. */
+/** Builds the project in `folder`; gives the path of the module. Errors of the build are thrown. */
 export function build(folder) {
-  const work = path.join(folder, 'build/segno');
-  const contract = path.join(work, 'wit/0.2.0');
-  mkdirSync(contract, { recursive: true });
-  copyFileSync(path.join(repository, 'guest-sdk/wit/segno.wit'), path.join(contract, 'segno.wit'));
-  copyFileSync(path.join(repository, 'host/build/src/script/smaller-worlds.wit'), path.join(contract, 'smaller-worlds.wit'));
-  const { main = 'src/index.ts' } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'));
-  const driver = path.join(repository, 'host/build/src/script/build.mjs');
-  const promises = path.join(repository, 'examples/other-languages/javascript/promise.js');
-  const given = [driver, sdk, main, path.join(work, 'wit'), promises, work];
-  const { status, stderr } = spawnSync(process.execPath, given, { cwd: folder, encoding: 'utf8' });
-  if (status !== 0) throw new Error(stderr);
-  return path.join(work, 'component.wasm');
+  const { status, stdout, stderr } = spawnSync(program, ['--json', 'build', folder, '--prepare'], { encoding: 'utf8' });
+  if (status !== 0) throw new Error(stderr || stdout);
+  return JSON.parse(stdout).path;
 }
 
 /** A host on a temporary folder. */
