@@ -51,6 +51,12 @@ const OUTSIDE: &[Part] = &[
         mutations: outside::RESONATE,
     },
     Part {
+        folder: "host/guest",
+        package: "segno-guest",
+        program: "--lib",
+        mutations: outside::SOURCES,
+    },
+    Part {
         folder: "host/engine",
         package: "tests",
         program: "suites",

@@ -12,6 +12,14 @@ const DIFFERENTIAL: &str = "operations_are_answered_as_the_model_says";
 /// Defects in reads and writes of the stores.
 pub const STORES: &[Mutation] = &[
     Mutation {
+        what: "a runtime is removed while a module runs on it",
+        file: "memory/modules.rs",
+        says: "SourceModule::runtime_of(&module.component) == Some(digest)",
+        would_say: "SourceModule::runtime_of(&module.component) == Some(digest) && before.0 < 0",
+        tests: "tests::runtimes::",
+        killer: "a_runtime_stays_while_a_source_module_runs_on_it",
+    },
+    Mutation {
         what: "a settlement is not written",
         file: "sql/delta.rs",
         says: "settled.into_iter().filter(|promise| !promise.is_pending())",
@@ -403,3 +411,31 @@ pub const SIMULATED_FRAMES: &[Mutation] = &[Mutation {
     tests: "services_survive_every_cut",
     killer: "nobody complained",
 }];
+
+/// Defects of modules that consist of sources.
+pub const SOURCES: &[Mutation] = &[
+    Mutation {
+        what: "an instance of a source module begins without its sources",
+        file: "instance.rs",
+        says: "    if let Some(image) = &loaded.image {",
+        would_say: "    if let Some(image) = loaded.image.as_ref().filter(|_| false) {",
+        tests: "tests::sources::",
+        killer: "each_module_has_its_own_sources_on_a_shared_runtime",
+    },
+    Mutation {
+        what: "an attempt of a source module begins without its sources",
+        file: "activity/mod.rs",
+        says: "        if let Some(image) = image {",
+        would_say: "        if let Some(image) = image.as_ref().filter(|_| false) {",
+        tests: "tests::sources::",
+        killer: "each_module_has_its_own_sources_on_a_shared_runtime",
+    },
+    Mutation {
+        what: "sources that the runtime rejects become a module",
+        file: "loading.rs",
+        says: "    loaded.map_err(LoadingError::Rejected)?;",
+        would_say: "    let _ = loaded;",
+        tests: "tests::sources::",
+        killer: "sources_that_cannot_be_loaded_are_refused_and_the_reason_is_named",
+    },
+];
