@@ -98,7 +98,9 @@ suite('executions', () => {
     const halted = await client.start('parts/turns', { steps: 0, turns: 1 }, { id: 'halted' });
     await halted.wait({ waitMs: 50 });
     assert.equal((await halted.halt()).changed, true);
-    await assert.rejects(halted.result(), ExecutionHaltedError);
+    const began = Date.now();
+    await assert.rejects(halted.result({ waitMs: 20_000 }), ExecutionHaltedError);
+    assert.ok(Date.now() - began < 10_000);
     assert.equal((await halted.resume()).changed, true);
     await halted.promise('turn-0').resolve();
     assert.equal(await halted.result(), 1);

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
@@ -113,8 +114,10 @@ async def test_a_halted_execution_ends_the_wait_and_goes_on(client: AsyncClient)
     halted = await client.start("parts/turns", ONE_TURN)
     await halted.wait(wait_ms=50)
     assert (await halted.halt())["changed"]
+    began = time.monotonic()
     with pytest.raises(ExecutionHaltedError):
-        await halted.result()
+        await halted.result(wait_ms=20_000)
+    assert time.monotonic() - began < 10
     assert (await halted.resume())["changed"]
     await halted.promise("turn-0").resolve()
     assert await halted.result() == 1

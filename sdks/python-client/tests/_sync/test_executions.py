@@ -113,8 +113,10 @@ def test_a_halted_execution_ends_the_wait_and_goes_on(client: Client) -> None:
     halted = client.start("parts/turns", ONE_TURN)
     halted.wait(wait_ms=50)
     assert (halted.halt())["changed"]
+    began = time.monotonic()
     with pytest.raises(ExecutionHaltedError):
-        halted.result()
+        halted.result(wait_ms=20_000)
+    assert time.monotonic() - began < 10
     assert (halted.resume())["changed"]
     halted.promise("turn-0").resolve()
     assert halted.result() == 1
