@@ -57,6 +57,7 @@ pub(crate) static SECTIONS: [DocumentGroup; 6] = [
         documents: &[
             document!("Functions in Rust", "docs/sdk.md"),
             document!("JavaScript and Python", "docs/languages.md"),
+            document!("Functions in Python", "docs/python.md"),
             document!("The rules of a workflow", "docs/rules.md"),
             document!("Objects: state by key", "docs/objects.md"),
             document!("Queries and updates", "docs/queries.md"),
