@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 import math
+import random
 import sys
 import types as modules
 from types import SimpleNamespace
@@ -32,6 +33,7 @@ for name, fields in {
     "PromiseOptions": "timeout_ms",
     "HttpRequest": "method url headers body",
     "RunAnswer_Execute": "value",
+    "RunAnswer_Recorded": "value",
 }.items():
     setattr(types, name, dataclasses.make_dataclass(name, fields.split()))
 types.Level = SimpleNamespace(ERROR="error", INFO="info")
@@ -58,6 +60,8 @@ imports.journal = SimpleNamespace(
     http=command("http"),
     cancel=command("cancel"),
     now=lambda: 1_000,
+    run=lambda name: getattr(types, f"RunAnswer_{name}")(0),
+    run_done=lambda *_: None,
     forget=lambda _: None,
     log=lambda *_: None,
     finish=lambda outcome: said.append(("finish", getattr(outcome.value, "value", outcome.value))),
@@ -261,4 +265,16 @@ for part, options in [
     ("the label 'a' is 1", lambda: {"labels": {"a": 1}}),
 ]:
     refused(lambda ctx: ctx.call("f", 1, **options()), part)
+
+
+# What a `run` draws does not move what is drawn after it: a replay does not compute it again.
+def drawn(answer):
+    async def draws(_, ctx):
+        await ctx.run(answer, lambda: [ctx.random.random(), random.random()])
+        return [ctx.random.random(), random.random()]
+
+    return outcome(draws, done(0))
+
+
+assert drawn("Execute") == drawn("Recorded")
 print("fine")

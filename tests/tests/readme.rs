@@ -14,7 +14,7 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 /// Command blocks that are not run, by file and start of their first line, with the reason. They
 /// are fenced as `text`.
-const NOT_RUN: [(&str, &str, &str); 27] = [
+const NOT_RUN: [(&str, &str, &str); 28] = [
     ("README.md", "cargo install", "compiles the host once more, optimised"),
     ("README.md", "cargo run -- demo", "it has tests of its own, and the second line is this test"),
     ("docs/bench.md", "segno bench", "takes half an hour"),
@@ -39,6 +39,7 @@ const NOT_RUN: [(&str, &str, &str); 27] = [
         "segno start auction/auction",
         "shows answers; `handlers.rs` asks the same of it",
     ),
+    ("docs/python.md", "python3 -m venv", "needs pip; `sdks/conformance/python` does the same"),
     ("docs/queries.md", "segno update cart-7", "of a module that is not shown"),
     ("docs/queries.md", "curl", "shows answers; `handlers.rs` asks the same of it"),
     ("docs/resonate.md", "segno serve &", "needs npm and an application that is not part of Segno"),

@@ -353,11 +353,15 @@ export const segno = {
     const settled = completion(answer.val);
     if (answer.tag === 'execute') {
       let outcome;
+      // A replay does not compute again, so what is drawn here must not move what is drawn after it.
+      const outside = draw;
+      draw = generator(seedOf(`${context.seed} ${answer.val}`));
       try {
         outcome = success(compute(), `the result of the step \`${name}\``);
       } catch (error) {
         outcome = failure(error);
       }
+      draw = outside;
       journal.runDone(answer.val, outcome);
     }
     return settled;

@@ -411,6 +411,7 @@ class Segno:
         self.invocation = context.invocation
         #: Draws the same in every replay of this invocation, and something else in every other.
         self.random = random.Random(bytes(context.seed))
+        self._seed = bytes(context.seed)
         #: In a function of an object: what is kept under its key.
         self.state = State
 
@@ -498,6 +499,10 @@ class Segno:
         answer = journal.run(name)
         future = _completion(answer.value)
         if isinstance(answer, types.RunAnswer_Execute):
+            # A replay does not compute again, so what is drawn here must not move what is drawn after it.
+            outside = self.random.getstate(), random.getstate()
+            for generator in (self.random, random):
+                generator.seed(self._seed + answer.value.to_bytes(4, "little"))
             try:
                 outcome = success(compute(), f"the result of the step `{name}`")
             except NotJson as error:
@@ -506,6 +511,8 @@ class Segno:
                 outcome = failure(error)
             except Exception as error:
                 outcome = failure(error)
+            self.random.setstate(outside[0])
+            random.setstate(outside[1])
             journal.run_done(answer.value, outcome)
         return future
 

@@ -25,6 +25,9 @@ pub(super) struct DeterministicWasi {
     context: WasiCtx,
     table: ResourceTable,
     generators: Generators,
+    seed: Vec<u8>,
+    /// The generators outside of the `run` that is executed now. `None` outside of a `run`.
+    outside_of_run: Option<[ChaCha20Rng; 2]>,
     voice: Arc<Mutex<LogSink>>,
     output: LineStream,
     error: LineStream,
@@ -52,6 +55,8 @@ impl DeterministicWasi {
         Self {
             context: context(&generators, &output, &error),
             generators,
+            seed: Vec::new(),
+            outside_of_run: None,
             table: ResourceTable::new(),
             voice,
             output,
@@ -62,7 +67,29 @@ impl DeterministicWasi {
     /// Draws random numbers from `seed` from now on.
     pub(super) fn seed(&mut self, seed: &[u8]) {
         self.generators = Generators::of(seed);
+        self.seed = seed.to_vec();
         self.context = context(&self.generators, &self.output, &self.error);
+    }
+
+    /// Draws random numbers from generators of the `run` with this index, until
+    /// [`end_run`](Self::end_run). A replay does not execute the code of a `run`, so its numbers
+    /// must not move the generators of the rest.
+    pub(super) fn begin_run(&mut self, index: u32) {
+        let seed = [&self.seed[..], b" run ", &index.to_le_bytes()].concat();
+        let of_run = Generators::of(&seed);
+        let swap = |(all, own): (&SharedGenerator, &SharedGenerator)| {
+            std::mem::replace(&mut *all.lock(), own.lock().clone())
+        };
+        let [secure, insecure] = [0, 1].map(|n| (self.generators.all()[n], of_run.all()[n]));
+        self.outside_of_run = Some([swap(secure), swap(insecure)]);
+    }
+
+    /// Draws random numbers again from where they were before the `run`.
+    pub(super) fn end_run(&mut self) {
+        let outside = self.outside_of_run.take().into_iter().flatten();
+        for (generator, outside) in self.generators.all().into_iter().zip(outside) {
+            *generator.lock() = outside;
+        }
     }
 
     /// The positions of the random number generators.
@@ -89,6 +116,7 @@ impl DeterministicWasi {
 
     /// Ends incomplete lines. Returns the journal's refusal, if it refused any line.
     pub(super) fn end_call(&mut self) -> Option<StopReason> {
+        self.end_run();
         self.output.flush();
         self.error.flush();
         let voice = std::mem::take(&mut *self.voice.lock().unwrap_or_else(PoisonError::into_inner));

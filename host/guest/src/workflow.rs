@@ -180,13 +180,21 @@ impl journal::Host for WorkflowState {
 
     fn run(&mut self, name: String) -> wasmtime::Result<RunAnswer> {
         match self.hand_over(RunCommand { name }.into())? {
-            JournalAnswer::Run(answer) => Ok(answer),
+            JournalAnswer::Run(answer) => {
+                if let (RunAnswer::Execute(index), Some(wasi)) = (&answer, &mut self.wasi) {
+                    wasi.begin_run(*index);
+                }
+                Ok(answer)
+            }
             other => Err(mismatch("the answer of `run`", &other)),
         }
     }
 
     fn run_done(&mut self, command: u32, outcome: Outcome) -> wasmtime::Result<()> {
         self.check(outcome_size(&outcome), || format!("result of the `run` with index {command}"))?;
+        if let Some(wasi) = &mut self.wasi {
+            wasi.end_run();
+        }
         self.hand_over(JournalCall::RunDone { command, outcome }).map(drop)
     }
 

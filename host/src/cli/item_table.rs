@@ -8,10 +8,13 @@ use super::{
     table::{TextCell, TextColumn, TextTable},
 };
 
+/// Makes the cell of an item.
+type CellOf<'a, I> = Box<dyn Fn(&I) -> TextCell + 'a>;
+
 /// The columns of a table whose rows are items.
 pub struct ItemTable<'a, I> {
     columns: Vec<TextColumn>,
-    cells: Vec<Box<dyn Fn(&I) -> TextCell + 'a>>,
+    cells: Vec<CellOf<'a, I>>,
     /// Index of the column with the state, for unreadable rows.
     state_at: usize,
 }

@@ -220,6 +220,23 @@ def test_a_task_that_fails_and_is_forgotten_is_a_defect() -> None:
         TestHost().run(forgets)
 
 
+def test_a_task_that_fails_in_the_last_moment_is_a_defect() -> None:
+    @workflow
+    async def forgets(ctx: Context) -> None:
+        async def breaks() -> None:
+            await event.wait()
+            raise ValueError("last moment")
+
+        event = asyncio.Event()
+        asyncio.create_task(breaks())
+        await asyncio.sleep(1)
+        event.set()
+        await asyncio.sleep(0)
+
+    with pytest.raises(ValueError, match="last moment"):
+        TestHost().run(forgets)
+
+
 def test_a_coroutine_that_nobody_awaits_is_a_defect() -> None:
     async def helper() -> None: ...
 

@@ -70,10 +70,6 @@ def test_a_model_of_pydantic_2_is_refused() -> None:
 
 
 def test_a_model_of_pydantic_1_is_a_type() -> None:
-    import sys
-
-    if sys.version_info >= (3, 14):
-        pytest.skip("pydantic 1 does not work with this version of Python")
     pydantic = pytest.importorskip("pydantic.v1")
 
     class Model(pydantic.BaseModel):  # type: ignore[misc,name-defined]
@@ -106,3 +102,12 @@ def test_imports_inside_functions_are_found() -> None:
 
     found = list(later_imports(sys.modules[__name__]))
     assert {"secrets", "urllib", "urllib.request"} <= set(found) and imports is not None
+
+
+def test_an_import_that_comes_too_late_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    from segno_sdk.core import defect
+
+    monkeypatch.setattr(defect, "unloaded", {"httpcore": "No module named '_ssl' in a component: use `ctx.http`"})
+    late, other = ModuleNotFoundError("x", name="httpcore"), ModuleNotFoundError("x", name="other")
+    assert "could not be loaded when the component was built: No module named '_ssl'" in defect.report(late)[1]
+    assert "import it at the top of a module" in defect.report(other)[1]

@@ -83,6 +83,8 @@ def test_random_numbers_inside_run_do_not_change_those_after_it(segno_host: Test
     @workflow
     async def draws(ctx: Context) -> list[float]:
         inside = await ctx.run("draw", random.random, result=float)
+        await ctx.run("draw-too", ctx.random.random, result=float)
+        await ctx.call(ping, ctx.random.randrange(1_000_000))
         await ctx.sleep(1)
         await ctx.call(ping, random.randrange(1_000_000))
         return [inside, random.random()]

@@ -14,6 +14,13 @@ use crate::{BuildProgress, Language, process};
 
 /// The module with the functions.
 const APP: &str = "app";
+/// The module that is built for a project that uses the package `segno-sdk`. It loads [`APP`].
+const ENTRY: &str = "segno_entry";
+/// The source of [`ENTRY`].
+const ENTRY_SOURCE: &str = "from segno_sdk.component import load
+
+Functions, Messages, Objects, Runs, Handlers, Limits = load('app')
+";
 /// The worlds of a component, newest first: with full descriptions; without functions that run
 /// once; also without limits; also without queries and updates; also without objects.
 const DESCRIBED: &str = "module-with-descriptions";
@@ -52,7 +59,7 @@ pub(super) fn manifest(
     Ok((
         name,
         format!("{APP}.py").into(),
-        "it has the functions, and `from segno import Functions, Messages, Objects`",
+        "it has the functions, under `from segno_sdk import activity, workflow`",
     ))
 }
 
@@ -77,8 +84,18 @@ pub(super) fn build(
     let mut command = Command::new(tools.join("bin/python3"));
     command.current_dir(&project.folder).args(["-c", COMPONENTIZE, "--quiet", "-d"]);
     command.arg(work.join("wit/0.2.0"));
-    command.args(["-w", world(project), "componentize", APP, "-p", ".", "-o"]);
-    command.arg(&component).env_remove("RUST_BACKTRACE");
+    command.args(["-w", world(project), "componentize"]);
+    if uses_package(project) {
+        let entry = work.join("entry");
+        fs::create_dir_all(&entry).map_err(failed(&entry))?;
+        let source = entry.join(format!("{ENTRY}.py"));
+        fs::write(&source, ENTRY_SOURCE).map_err(failed(&source))?;
+        // The project comes first, so that its sources keep the number 0 in tracebacks.
+        command.args([ENTRY, "-p", ".", "-p"]).arg(entry);
+    } else {
+        command.args([APP, "-p", "."]);
+    }
+    command.arg("-o").arg(&component).env_remove("RUST_BACKTRACE");
     if let Some(environment) = environment {
         // The environment in which componentize-py finds the project's packages.
         command.env("VIRTUAL_ENV", environment);
@@ -105,6 +122,14 @@ fn imports_runs(source: &str) -> bool {
     })
 }
 
+/// True if the project uses the package `segno-sdk` and not a `segno.py` of its own. An `app.py`
+/// that imports `segno_sdk.exports` names the exports itself.
+fn uses_package(project: &ScriptProject) -> bool {
+    let source = fs::read_to_string(project.folder.join(&project.entry)).unwrap_or_default();
+    let has_exports = source.contains("segno_sdk.exports") || source.contains("Functions");
+    !project.folder.join("segno.py").is_file() && !has_exports
+}
+
 /// Chooses the world of the project. A source that imports `Runs` needs functions that run once;
 /// one that contains `Limits` needs limits; one that contains `Handlers` needs queries and updates.
 /// The rest depends on its `segno.py`, which may be older or customised.
@@ -113,6 +138,7 @@ fn world(project: &ScriptProject) -> &'static str {
     let source = read(&project.entry).unwrap_or_default();
     let shim = read("segno.py".as_ref());
     match shim.as_ref().unwrap_or(&source).contains("Objects") {
+        _ if uses_package(project) => DESCRIBED,
         _ if imports_runs(&source) => DESCRIBED,
         _ if source.contains("Limits") => WITHOUT_RUNS,
         _ if source.contains("Handlers") => WITHOUT_LIMITS,

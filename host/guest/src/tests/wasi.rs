@@ -81,6 +81,36 @@ async fn random_numbers_come_from_the_seed() {
 }
 
 #[tokio::test]
+async fn numbers_of_a_run_do_not_move_those_after_it() {
+    let drawing = |draws: bool| {
+        let in_run = match draws {
+            true => "(i64.store (i32.const 30008) (call $wasi))",
+            false => "",
+        };
+        let run = format!(
+            "(call $run (i32.const 20000) (i32.const 1) (i32.const 30100))
+             {in_run}
+             (call $run-done (i32.load (i32.const 30104)) (i32.const 0) (i32.const 0) (i32.const 20000)
+               (i32.const 1) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0))
+             (i64.store (i32.const 30000) (call $wasi)) {}",
+            finish_bytes(16)
+        );
+        let mut guest = calling("random/random", "get-random-u64", "(result i64)", &run);
+        guest.imports += r#"
+            (import "segno:workflow/journal@0.2.0" "run" (func $run (param i32 i32 i32)))
+            (import "segno:workflow/journal@0.2.0" "run-done"
+              (func $run-done (param i32 i32 i32 i32 i32 i32 i32 i32 i32)))"#;
+        guest.items = r#"(data (i32.const 20000) "1")"#.into();
+        guest
+    };
+    let (executed, replayed) =
+        (finished(&drawing(true), 1).await, finished(&drawing(false), 1).await);
+    assert_eq!(executed[..8], replayed[..8], "what is drawn after the run");
+    assert_ne!(executed[8..], executed[..8], "the run has numbers of its own");
+    assert_ne!(executed[8..], finished(&drawing(true), 2).await[8..], "which come from the seed");
+}
+
+#[tokio::test]
 async fn the_environment_is_empty() {
     let guest = calling(
         "cli/environment",

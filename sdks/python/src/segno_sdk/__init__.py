@@ -27,9 +27,10 @@ from .core.duration import Duration
 from .core.failure import Failure, NotAvailable, NotDeterministic, NotJson, TimedOut
 from .core.function import Activity, Function, Workflow, activity, workflow
 from .core.module import Module
-from .core.object import Object, ObjectPromise, State, StateMap, exclusive, once, shared
+from .core.object import Object, exclusive, once, shared
 from .core.options import Limit, Retry
 from .core.saga import Saga, Undo
+from .core.state import ObjectPromise, State, StateMap
 from .core.waits import Call, Command, Promise
 
 __all__ = [

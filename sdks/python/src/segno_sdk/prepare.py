@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 
+from .core import defect
 from .core.defect import is_own
 
 #: Modules of the standard library that others import when they are first used.
@@ -24,7 +25,7 @@ LAZY = (
 
 #: Packages with native code, and what to use instead.
 INSTEAD = {
-    "pydantic_core": "pydantic 2 needs it: write dataclasses, which Segno checks by their annotations",
+    "pydantic_core": "pydantic 2 needs it: write dataclasses, or install pydantic 1 without native code (pip install --no-binary pydantic 'pydantic<2')",
     "numpy": "compute with `statistics`, `array` and `math`, or on a server that an activity calls",
     "orjson": "use `json`",
     "ujson": "use `json`",
@@ -112,6 +113,7 @@ def load(name: str) -> ModuleType:
 
 def load_later_imports() -> None:
     """Imports what the functions of the modules that are loaded import when they are called."""
+    defect.unloaded = {}
     for lazy in LAZY:
         _try_import(lazy)
     seen: set[str] = set()
@@ -134,8 +136,9 @@ def _is_of_author(module: ModuleType) -> bool:
 def _try_import(name: str) -> None:
     try:
         importlib.import_module(name)
-    except Exception:
-        pass  # Whoever imports it then is told why.
+    except Exception as error:
+        if defect.unloaded is not None:
+            defect.unloaded[name] = str(error)
 
 
 def later_imports(module: ModuleType) -> Iterator[str]:

@@ -160,7 +160,9 @@ class Context:
         if is_new:
             execution.computing = name
             # A replay does not compute, so that what is drawn here must not change what is drawn later.
-            randomness = Randomness(execution.facts.seed + str(index).encode())
+            seed, state = execution.facts.seed + str(index).encode(), execution.random.getstate()
+            randomness = Randomness(seed)
+            execution.random.seed(seed)
             outcome: Success | FailureRecord
             try:
                 with randomness.entered():
@@ -169,6 +171,7 @@ class Context:
                 outcome = failure_record(failure)
             finally:
                 execution.computing = None
+                execution.random.setstate(state)
             execution.engine.run_done(index, outcome)
         return command
 

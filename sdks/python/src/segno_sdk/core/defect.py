@@ -91,6 +91,20 @@ class Defect(RuntimeError):
         self.at, self.what = at, message
 
 
+#: Modules that could not be loaded when the component was built, with the reasons. None outside of a component.
+unloaded: dict[str, str] | None = None
+
+
+def _late_import(error: BaseException) -> str | None:
+    """Why a module is not in the component."""
+    if unloaded is None or not isinstance(error, ModuleNotFoundError) or error.name is None:
+        return None
+    reason = unloaded.get(error.name)
+    if reason is not None:
+        return f"  it could not be loaded when the component was built: {reason}"
+    return "  a component has only what is imported while it is built: import it at the top of a module"
+
+
 def report(error: BaseException) -> tuple[str, str]:
     """The `FILE:LINE:COLUMN` of an exception, and a text for its author: the exception and the author's frames."""
     frames = [frame for frame in _frames(error.__traceback__) if not is_own(frame[0])]
@@ -102,6 +116,8 @@ def report(error: BaseException) -> tuple[str, str]:
         file, line, column, _ = next((frame for frame in reversed(frames) if is_of_author(frame[0])), frames[-1])
         at = f"{shown_file(file)}:{line}:{column}"
     text = f"{type(error).__name__}: {error}"
+    if (hint := _late_import(error)) is not None:
+        text = f"{text}\n{hint}"
     if isinstance(error, BaseExceptionGroup):
         text = "\n".join([text, *(f"  {one}" for inner in error.exceptions for one in report(inner)[1].splitlines())])
     if error.__cause__ is not None:

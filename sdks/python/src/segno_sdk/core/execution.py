@@ -291,15 +291,13 @@ class Execution:
     async def _cancel_others(self) -> None:
         """Cancels the tasks that are left, as `asyncio.run` does."""
         me = asyncio.current_task()
-        others = [
-            task
-            for task in self.loop.tasks
-            if task is not me and not self.updates.owns(task) and task not in self.protected
-        ]
+        others = [task for task in self.loop.tasks if not (task is me or task.done() or task in self.protected)]
+        others = [task for task in others if not self.updates.owns(task)]
         for task in others:
             task.cancel()
         if others:
-            await asyncio.gather(*others, return_exceptions=True)
+            # Not `gather`, after which nobody would see that one of them failed.
+            await asyncio.wait(others)
 
     def _finish(self, ended: Outcome | ContinueAsNew | Failure) -> None:
         if isinstance(ended, Failure):

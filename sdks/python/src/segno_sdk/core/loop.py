@@ -77,7 +77,9 @@ class Loop(asyncio.AbstractEventLoop):
 
     def unseen(self) -> asyncio.Task[Any] | None:
         """A task that failed and that nobody awaited."""
-        return next((task for task in self.failed if getattr(task, "_log_traceback", False)), None)
+        # One that has just ended is still among the others.
+        ended = [*self.failed, *(task for task in self.tasks if task.done())]
+        return next((task for task in ended if getattr(task, "_log_traceback", False)), None)
 
     def abandon(self) -> None:
         """Ends the loop: nothing runs any more."""

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from ..core.engine import (
-    CancelRequested,
     Completed,
     Event,
     FailureRecord,
@@ -18,12 +17,11 @@ from ..core.engine import (
     WorkflowFacts,
 )
 from ..core.execution import Execution
-from ..core.failure import CANCELLED, CONFLICT, NOT_FOUND, TIMED_OUT
-from ..core.function import Activity, Function, Workflow
-from ..core.options import Retry
+from ..core.failure import CANCELLED, CONFLICT, NOT_FOUND
+from ..core.function import Function, Workflow
 from ..core.randomness import Randomness
 from ..core.updates import UPDATE
-from .attempts import PlannedAttempt, http_attempt
+from .commands import perform
 from .doubles import Doubles
 from .invocation import Exchange, Invocation, PlannedPromise
 from .journal import Journal, Request
@@ -56,9 +54,9 @@ class World:
         self.updates: dict[str, Exchange] = {}
         self._due: list[tuple[int, int, Callable[[], object]]] = []
         self._decided = 0
-        self._open: dict[tuple[str, int], str] = {}
-        self._promises: dict[str, tuple[str, int]] = {}
-        self._kept_settlements: dict[str, Outcome] = {}
+        self.open: dict[tuple[str, int], str] = {}
+        self.promises: dict[str, tuple[str, int]] = {}
+        self.kept_settlements: dict[str, Outcome] = {}
 
     # Time.
 
@@ -173,8 +171,8 @@ class World:
                 request = journal.requests.popleft()
                 self.commands.append((self.now_ms, request))
                 if request.kind not in ("set-state", "clear-state", "clear-all-state", "unread", "continue-as-new"):
-                    self._open[invocation.id, request.index] = request.describe()
-                self._perform(invocation, request)
+                    self.open[invocation.id, request.index] = request.describe()
+                perform(self, invocation, request)
             if journal.ending is not None:
                 return self._end(invocation)
             if invocation.reads:
@@ -183,7 +181,7 @@ class World:
                 event = Completed(*journal.runs.popleft())
             else:
                 return
-            if isinstance(event, Completed) and self._close(invocation, event.command):
+            if isinstance(event, Completed) and self.close_command(invocation, event.command):
                 self._deliver(invocation, event)
 
     def _end(self, invocation: Invocation) -> None:
@@ -205,8 +203,8 @@ class World:
         self.finished.append(invocation)
         number = sum(1 for one in self.finished if one.id == invocation.id) + 1
         signals = [invocation.signals[place] for place in unread]
-        for place in [place for place in self._open if place[0] == invocation.id]:
-            del self._open[place]
+        for place in [place for place in self.open if place[0] == invocation.id]:
+            del self.open[place]
         self._start(
             invocation.id, invocation.function, input, invocation.parent, None, signals, f"{invocation.id}/g/{number}"
         )
@@ -219,158 +217,21 @@ class World:
 
         def complete() -> None:
             if self.invocations.get(id) is invocation:
-                self._complete(id, command, outcome)
+                self.complete(id, command, outcome)
 
         self.decide(at_ms, complete)
 
-    def _complete(self, id: str, command: int, outcome: Outcome) -> None:
+    def complete(self, id: str, command: int, outcome: Outcome) -> None:
+        """Completes a command now."""
         invocation = self.invocations.get(id)
-        if invocation is not None and self._close(invocation, command):
+        if invocation is not None and self.close_command(invocation, command):
             self.tell(id, Completed(command, outcome))
 
-    def _close(self, invocation: Invocation, command: int) -> bool:
-        """True if the command was open and is waited for: only the first answer counts."""
-        if self._open.pop((invocation.id, command), None) is None:
+    def close_command(self, invocation: Invocation, command: int) -> bool:
+        """Closes a command. True if it was open and is waited for: only the first answer counts."""
+        if self.open.pop((invocation.id, command), None) is None:
             return False
         return command not in invocation.journal.forgotten
-
-    def _perform(self, invocation: Invocation, request: Request) -> None:
-        id, index = invocation.id, request.index
-        child = f"{invocation.facts.invocation}/{index}"
-        match request.kind:
-            case "call":
-                self._call(invocation, request, request.promise or child)
-            case "send":
-                self._send(invocation, request, child)
-            case "sleep":
-                self.answer(max(self.now_ms, request.number), id, index, NULL)
-            case "promise":
-                self._promise(invocation, request)
-            case "settle":
-                self.answer(self.now_ms, id, index, self.settle(request.name, _outcome(request)))
-            case "http":
-                assert request.http is not None
-                subject = http_attempt(self.doubles, request.http, child)
-                self._attempt(
-                    invocation,
-                    request,
-                    PlannedAttempt(request.name, subject, "null", child, request.options.retry or Retry(), False),
-                )
-                self._overdue(invocation, request, request.options.timeout_ms)
-            case "cancel":
-                self._cancel(invocation, request)
-            case "send-signal":
-                self.decide(
-                    self.now_ms,
-                    lambda: self.tell(request.name, SignalArrived(request.promise, request.payload or "null")),
-                )
-                self.answer(self.now_ms, id, index, NULL)
-            case "publish":
-                self.answer(self.now_ms, id, index, NULL)
-            case "run" | "unread" | "continue-as-new":
-                pass
-            case _:
-                self._object(invocation, request)
-
-    def _call(self, invocation: Invocation, request: Request, child: str) -> None:
-        called = ObjectCall.parse(request.name)
-        name = called.name if called else request.name
-        function = self.functions.get(name)
-        double = self.doubles.functions.get(request.name) or self.doubles.functions.get(name)
-        if double is None:
-            self._check_listed(invocation, "calls", request, name)
-        timeout_ms = (
-            request.options.timeout_ms
-            if request.options.timeout_ms is not None
-            else getattr(function, "timeout_ms", None)
-        )
-        if double is None and isinstance(function, Workflow):
-            if function.once and called is not None:
-                refused = self.objects.setdefault(called.path, TestObject()).accept_run(child, called.path)
-                if refused is not None:
-                    return self.answer(self.now_ms, invocation.id, request.index, refused)
-            self._overdue(invocation, request, timeout_ms)
-            parent = (invocation.id, request.index)
-            return self.decide(
-                self.now_ms, lambda: self.begin(child, function, request.payload or "null", parent, called)
-            )
-        if double is None and function is None:
-            raise AssertionError(
-                f"{request.at}: `{invocation.function.name}` calls `{request.name}`, which this test does not define: "
-                f"add host.on({request.name!r}, lambda input: …)"
-            )
-        retry = request.options.retry or getattr(function, "retry", None) or Retry()
-        is_final = isinstance(function, Workflow) or name == "segno:graph"
-        self._attempt(
-            invocation,
-            request,
-            PlannedAttempt(name, double or function, request.payload or "null", child, retry, is_final),
-        )
-        self._overdue(invocation, request, timeout_ms)
-
-    def _check_listed(self, invocation: Invocation, does: str, request: Request, name: str) -> None:
-        if self.listed is None or name in self.listed or request.name.startswith("wasm://") or ":" in name:
-            return
-        raise AssertionError(
-            f"{request.at}: `{invocation.function.name}` {does} `{name}`, which is not in the module of this test: a host would answer 404. "
-            "Import it in app.py"
-        )
-
-    def _send(self, invocation: Invocation, request: Request, child: str) -> None:
-        called = ObjectCall.parse(request.name)
-        name = called.name if called else request.name
-        function, double = self.functions.get(name), self.doubles.functions.get(name)
-        self._check_listed(invocation, "sends", request, name)
-        self.answer(self.now_ms, invocation.id, request.index, Success(json.dumps(child)))
-        at_ms = max(self.now_ms, request.options.start_at_ms or 0)
-        payload = request.payload or "null"
-        if double is not None:
-            self.decide(at_ms, lambda: double(payload))
-        elif isinstance(function, Workflow):
-            self.decide(at_ms, lambda: self.begin(child, function, payload, None, called))
-        elif isinstance(function, Activity):
-            planned = PlannedAttempt(name, function, payload, child, Retry.never(), True)
-            self.decide(at_ms, lambda: planned.next(self))
-
-    def _attempt(self, invocation: Invocation, request: Request, planned: PlannedAttempt) -> None:
-        def attempt() -> None:
-            if (
-                self.invocations.get(invocation.id) is not invocation
-                or (invocation.id, request.index) not in self._open
-            ):
-                return
-            outcome = planned.next(self)
-            if isinstance(outcome, int):
-                self.decide(self.now_ms + outcome, attempt)
-            else:
-                self._complete(invocation.id, request.index, outcome)
-
-        self.decide(self.now_ms, attempt)
-
-    def _overdue(self, invocation: Invocation, request: Request, timeout_ms: int | None) -> None:
-        if timeout_ms is None:
-            return
-
-        def late() -> None:
-            if self.invocations.get(invocation.id) is invocation and (invocation.id, request.index) in self._open:
-                child = self.invocations.get(f"{invocation.facts.invocation}/{request.index}")
-                if child is not None and child.outcome is None:
-                    child.outcome = FailureRecord(TIMED_OUT, "its deadline passed")
-                    child.execution.abandon()
-                self._complete(invocation.id, request.index, FailureRecord(TIMED_OUT, "timed out"))
-
-        self.decide(self.now_ms + timeout_ms, late)
-
-    def _promise(self, invocation: Invocation, request: Request) -> None:
-        self._promises[request.promise] = (invocation.id, request.index)
-        kept = self._kept_settlements.pop(request.promise, None)
-        if kept is not None:
-            self.answer(self.now_ms, invocation.id, request.index, kept)
-        plan = next((plan for plan in self.planned if plan.name in (request.promise, request.name) and plan.name), None)
-        if plan is not None:
-            self.planned.remove(plan)
-            self.decide(self.now_ms + plan.after_ms, lambda: self.settle(request.promise, plan.outcome))
-        self._overdue(invocation, request, request.timeout_ms)
 
     def settle(self, promise: str, outcome: Outcome) -> Outcome:
         """Settles a promise. Returns the answer for whoever settled it."""
@@ -380,55 +241,16 @@ class World:
                 return FailureRecord(CONFLICT, f"the promise `{promise}` is settled already")
             update.outcome = outcome
             return NULL
-        place = self._promises.get(promise)
+        place = self.promises.get(promise)
         if place is None and "/p/" in promise:
-            self._kept_settlements[promise] = outcome
+            self.kept_settlements[promise] = outcome
             return NULL
         if place is None:
             return FailureRecord(NOT_FOUND, f"there is no promise `{promise}`")
-        if place not in self._open:
+        if place not in self.open:
             return FailureRecord(CONFLICT, f"the promise `{promise}` is settled already")
         self.answer(self.now_ms, *place, outcome)
         return NULL
-
-    def _cancel(self, invocation: Invocation, request: Request) -> None:
-        child = self.invocations.get(f"{invocation.facts.invocation}/{request.number}")
-        if child is not None:
-            self.decide(self.now_ms, lambda: self.tell(child.id, CancelRequested()))
-        else:
-            self.answer(self.now_ms, invocation.id, request.number, FailureRecord(CANCELLED, "it was cancelled"))
-        self.answer(self.now_ms, invocation.id, request.index, NULL)
-
-    # Objects.
-
-    def _object(self, invocation: Invocation, request: Request) -> None:
-        if invocation.path is None:
-            raise AssertionError(
-                f"{request.at}: `{invocation.function.name}` is no function of an object: it has no state"
-            )
-        place = self.objects.setdefault(invocation.path, TestObject())
-        match request.kind:
-            case "get-state":
-                invocation.reads.append(Completed(request.index, Success(place.state.get(request.name, "null"))))
-            case "state-keys":
-                invocation.reads.append(Completed(request.index, place.names()))
-            case "peek-object-promise":
-                invocation.reads.append(Completed(request.index, place.peek(request.name)))
-            case "set-state":
-                place.state[request.name] = request.payload or "null"
-            case "clear-state":
-                place.state.pop(request.name, None)
-            case "clear-all-state":
-                place.state.clear()
-            case "wait-object-promise":
-                outcome = place.settled.get(request.name)
-                if outcome is None:
-                    place.waiting.setdefault(request.name, []).append((invocation.id, request.index))
-                else:
-                    self.answer(self.now_ms, invocation.id, request.index, outcome)
-            case "settle-object-promise":
-                answer = self.settle_of_object(invocation.path, request.name, _outcome(request))
-                self.answer(self.now_ms, invocation.id, request.index, answer)
 
     def settle_of_object(self, path: str, name: str, outcome: Outcome) -> Outcome:
         """Settles a promise of an object. Returns the answer for whoever settled it."""
@@ -464,7 +286,7 @@ class World:
 
     def _stuck(self, root: str) -> Stuck:
         waits = []
-        for (id, command), what in self._open.items():
+        for (id, command), what in self.open.items():
             invocation = self.invocations.get(id)
             if invocation is None or invocation.outcome is not None or command in invocation.journal.forgotten:
                 continue
@@ -482,11 +304,6 @@ class World:
             + "\nadd for instance host.promise(name).resolve(value), "
             "or give the wait a time limit"
         )
-
-
-def _outcome(request: Request) -> Outcome:
-    assert request.outcome is not None
-    return request.outcome
 
 
 def _text(payload: Payload) -> str:

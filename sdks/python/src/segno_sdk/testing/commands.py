@@ -1,0 +1,211 @@
+"""The commands of executions in a test, as a host would execute them."""
+
+import json
+from typing import TYPE_CHECKING
+
+from ..core.engine import CancelRequested, Completed, FailureRecord, Outcome, SignalArrived, Success
+from ..core.failure import CANCELLED, TIMED_OUT
+from ..core.function import Activity, Workflow
+from ..core.options import Retry
+from .attempts import PlannedAttempt, http_attempt
+from .invocation import Invocation
+from .journal import Request
+from .objects import NULL, ObjectCall, TestObject
+
+if TYPE_CHECKING:
+    from .world import World
+
+
+def perform(world: "World", invocation: Invocation, request: Request) -> None:
+    """Executes a command."""
+    id, index = invocation.id, request.index
+    child = f"{invocation.facts.invocation}/{index}"
+    match request.kind:
+        case "call":
+            call(world, invocation, request, request.promise or child)
+        case "send":
+            send(world, invocation, request, child)
+        case "sleep":
+            world.answer(max(world.now_ms, request.number), id, index, NULL)
+        case "promise":
+            make_promise(world, invocation, request)
+        case "settle":
+            world.answer(world.now_ms, id, index, world.settle(request.name, outcome_of(request)))
+        case "http":
+            assert request.http is not None
+            subject = http_attempt(world.doubles, request.http, child)
+            attempt_until_done(
+                world,
+                invocation,
+                request,
+                PlannedAttempt(request.name, subject, "null", child, request.options.retry or Retry(), False),
+            )
+            overdue(world, invocation, request, request.options.timeout_ms)
+        case "cancel":
+            cancel(world, invocation, request)
+        case "send-signal":
+            world.decide(
+                world.now_ms,
+                lambda: world.tell(request.name, SignalArrived(request.promise, request.payload or "null")),
+            )
+            world.answer(world.now_ms, id, index, NULL)
+        case "publish":
+            world.answer(world.now_ms, id, index, NULL)
+        case "run" | "unread" | "continue-as-new":
+            pass
+        case _:
+            on_object(world, invocation, request)
+
+
+def call(world: "World", invocation: Invocation, request: Request, child: str) -> None:
+    """Calls a function: a stand-in, an activity, or a workflow as an execution of its own."""
+    called = ObjectCall.parse(request.name)
+    name = called.name if called else request.name
+    function = world.functions.get(name)
+    double = world.doubles.functions.get(request.name) or world.doubles.functions.get(name)
+    if double is None:
+        check_listed(world, invocation, "calls", request, name)
+    timeout_ms = (
+        request.options.timeout_ms if request.options.timeout_ms is not None else getattr(function, "timeout_ms", None)
+    )
+    if double is None and isinstance(function, Workflow):
+        if function.once and called is not None:
+            refused = world.objects.setdefault(called.path, TestObject()).accept_run(child, called.path)
+            if refused is not None:
+                return world.answer(world.now_ms, invocation.id, request.index, refused)
+        overdue(world, invocation, request, timeout_ms)
+        parent = (invocation.id, request.index)
+        return world.decide(
+            world.now_ms, lambda: world.begin(child, function, request.payload or "null", parent, called)
+        )
+    if double is None and function is None:
+        raise AssertionError(
+            f"{request.at}: `{invocation.function.name}` calls `{request.name}`, which this test does not define: "
+            f"add host.on({request.name!r}, lambda input: …)"
+        )
+    retry = request.options.retry or getattr(function, "retry", None) or Retry()
+    is_final = isinstance(function, Workflow) or name == "segno:graph"
+    attempt_until_done(
+        world,
+        invocation,
+        request,
+        PlannedAttempt(name, double or function, request.payload or "null", child, retry, is_final),
+    )
+    overdue(world, invocation, request, timeout_ms)
+
+
+def check_listed(world: "World", invocation: Invocation, does: str, request: Request, name: str) -> None:
+    """Refuses functions that the module lacks: a host would answer 404."""
+    if world.listed is None or name in world.listed or request.name.startswith("wasm://") or ":" in name:
+        return
+    raise AssertionError(
+        f"{request.at}: `{invocation.function.name}` {does} `{name}`, which is not in the module of this test: a host would answer 404. "
+        "Import it in app.py"
+    )
+
+
+def send(world: "World", invocation: Invocation, request: Request, child: str) -> None:
+    """Starts a function that nobody waits for."""
+    called = ObjectCall.parse(request.name)
+    name = called.name if called else request.name
+    function, double = world.functions.get(name), world.doubles.functions.get(name)
+    check_listed(world, invocation, "sends", request, name)
+    world.answer(world.now_ms, invocation.id, request.index, Success(json.dumps(child)))
+    at_ms = max(world.now_ms, request.options.start_at_ms or 0)
+    payload = request.payload or "null"
+    if double is not None:
+        world.decide(at_ms, lambda: double(payload))
+    elif isinstance(function, Workflow):
+        world.decide(at_ms, lambda: world.begin(child, function, payload, None, called))
+    elif isinstance(function, Activity):
+        planned = PlannedAttempt(name, function, payload, child, Retry.never(), True)
+        world.decide(at_ms, lambda: planned.next(world))
+
+
+def attempt_until_done(world: "World", invocation: Invocation, request: Request, planned: PlannedAttempt) -> None:
+    """Makes attempts until one succeeds or none is left."""
+
+    def attempt() -> None:
+        if world.invocations.get(invocation.id) is not invocation or (invocation.id, request.index) not in world.open:
+            return
+        outcome = planned.next(world)
+        if isinstance(outcome, int):
+            world.decide(world.now_ms + outcome, attempt)
+        else:
+            world.complete(invocation.id, request.index, outcome)
+
+    world.decide(world.now_ms, attempt)
+
+
+def overdue(world: "World", invocation: Invocation, request: Request, timeout_ms: int | None) -> None:
+    """Fails a command at its deadline, unless it was answered."""
+    if timeout_ms is None:
+        return
+
+    def late() -> None:
+        if world.invocations.get(invocation.id) is invocation and (invocation.id, request.index) in world.open:
+            child = world.invocations.get(f"{invocation.facts.invocation}/{request.index}")
+            if child is not None and child.outcome is None:
+                child.outcome = FailureRecord(TIMED_OUT, "its deadline passed")
+                child.execution.abandon()
+            world.complete(invocation.id, request.index, FailureRecord(TIMED_OUT, "timed out"))
+
+    world.decide(world.now_ms + timeout_ms, late)
+
+
+def make_promise(world: "World", invocation: Invocation, request: Request) -> None:
+    """Makes a promise, which is settled as the test has planned."""
+    world.promises[request.promise] = (invocation.id, request.index)
+    kept = world.kept_settlements.pop(request.promise, None)
+    if kept is not None:
+        world.answer(world.now_ms, invocation.id, request.index, kept)
+    plan = next((plan for plan in world.planned if plan.name in (request.promise, request.name) and plan.name), None)
+    if plan is not None:
+        world.planned.remove(plan)
+        world.decide(world.now_ms + plan.after_ms, lambda: world.settle(request.promise, plan.outcome))
+    overdue(world, invocation, request, request.timeout_ms)
+
+
+def cancel(world: "World", invocation: Invocation, request: Request) -> None:
+    """Cancels an earlier command."""
+    child = world.invocations.get(f"{invocation.facts.invocation}/{request.number}")
+    if child is not None:
+        world.decide(world.now_ms, lambda: world.tell(child.id, CancelRequested()))
+    else:
+        world.answer(world.now_ms, invocation.id, request.number, FailureRecord(CANCELLED, "it was cancelled"))
+    world.answer(world.now_ms, invocation.id, request.index, NULL)
+
+
+def on_object(world: "World", invocation: Invocation, request: Request) -> None:
+    """Reads or writes the state or the promises of the object."""
+    if invocation.path is None:
+        raise AssertionError(f"{request.at}: `{invocation.function.name}` is no function of an object: it has no state")
+    place = world.objects.setdefault(invocation.path, TestObject())
+    match request.kind:
+        case "get-state":
+            invocation.reads.append(Completed(request.index, Success(place.state.get(request.name, "null"))))
+        case "state-keys":
+            invocation.reads.append(Completed(request.index, place.names()))
+        case "peek-object-promise":
+            invocation.reads.append(Completed(request.index, place.peek(request.name)))
+        case "set-state":
+            place.state[request.name] = request.payload or "null"
+        case "clear-state":
+            place.state.pop(request.name, None)
+        case "clear-all-state":
+            place.state.clear()
+        case "wait-object-promise":
+            outcome = place.settled.get(request.name)
+            if outcome is None:
+                place.waiting.setdefault(request.name, []).append((invocation.id, request.index))
+            else:
+                world.answer(world.now_ms, invocation.id, request.index, outcome)
+        case "settle-object-promise":
+            answer = world.settle_of_object(invocation.path, request.name, outcome_of(request))
+            world.answer(world.now_ms, invocation.id, request.index, answer)
+
+
+def outcome_of(request: Request) -> Outcome:
+    """The outcome with which a command settles something."""
+    assert request.outcome is not None
+    return request.outcome
