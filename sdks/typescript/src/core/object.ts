@@ -96,7 +96,7 @@ export interface ObjectOptions<St, Pr> {
  *     ctx.state.set('balance', balance);
  *     return balance;
  *   }),
- *   balance: shared(async (_: void, ctx) => (await ctx.state.get('balance')) ?? 0),
+ *   balance: shared(async (_, ctx) => (await ctx.state.get('balance')) ?? 0),
  * }));
  * ```
  */

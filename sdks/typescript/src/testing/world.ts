@@ -239,7 +239,7 @@ export class World {
     );
     const { name } = this.root.run;
     if (waits.length === 0) {
-      throw new Error(`\`${name}\` waits, but for none of its commands: if it waits for a signal, add \`t.signal(name, value)\`, and if for an update, \`t.update(…)\`; a promise that nothing resolves waits for ever`);
+      throw new Error(`\`${name}\` waits, but for none of its commands: if it waits for a signal, add \`t.signal(name, value)\`, and if for an update, \`t.update(…)\`; a promise that nothing resolves waits for ever, and a workflow does no I/O of its own`);
     }
     throw new Error(`\`${name}\` waits, and this test never settles:\n  ${waits.join('\n  ')}\nadd for instance \`t.promise(name).resolve(value)\`, or give the wait a time limit`);
   }
