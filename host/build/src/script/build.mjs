@@ -152,7 +152,8 @@ for (const name of ['functions', 'messages']) {
 const lined = table(JSON.parse(readFileSync(`${bundle}.map`, 'utf8')));
 // The shim's own lines explain nothing to an author.
 const isOfSdk = (source) => sdk && (source.includes('node_modules/@segno/sdk/') || !path.relative(sdk, path.resolve(source)).startsWith('..'));
-const own = lined.sources.map((source) => isOfSdk(source) || /(^|[/])(segno|promise|segno-entry)[.]js$/.test(source));
+const shims = sdk ? /(^|[/])segno-entry[.]js$/ : /(^|[/])(segno|promise)[.]js$/;
+const own = lined.sources.map((source) => isOfSdk(source) || shims.test(source));
 const lines = lined.lines.map((entries) => entries.filter(([, source]) => !own[source]));
 // A text takes a tenth of the memory that lists of numbers take.
 const packed = lines.map((entries) => entries.map((entry) => entry.join(',')).join(' ')).join('\n');
@@ -184,4 +185,9 @@ const made = spawnSync(
   { encoding: 'utf8' },
 );
 if (made.error) fail(`componentize-qjs could not be run: ${made.error.message}`);
-if (made.status !== 0) fail(inSources(made.stderr, lined).replace(/^Error: .*? evaluation: /, ''));
+if (made.status !== 0) {
+  const said = inSources(made.stderr, lined).replace(/^Error: .*? evaluation: /, '').split('\n');
+  // Frames of the SDK, and of the generated entry, are not the author's.
+  const isOwn = (line) => lined.sources.some((source, place) => own[place] && line.includes(`(${source}:`));
+  fail(said.filter((line) => !sdk || !(isOwn(line) || line.includes('(native)'))).join('\n'));
+}
