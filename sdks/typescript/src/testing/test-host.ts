@@ -37,8 +37,9 @@ export interface TestHostOptions {
   replay?: boolean;
 }
 
-/** A call that a test has seen. */
+/** A send that a test has seen. */
 export interface SeenSend<In> {
+  /** The input. */
   input: In;
   /** The instant before which it does not begin. */
   startAt: Date | undefined;
@@ -92,6 +93,7 @@ export class TestHost {
 
   /** Puts a double in place of a function. It gets the input, and gives the result or throws a `Failure`. */
   on<In, Out>(target: Callable<In, Out>, double: (input: NoInfer<In>, info: DoubleInfo) => NoInfer<Out> | Promise<NoInfer<Out>>): this;
+  /** Puts a double in place of a function that is called by this name or address. */
   on(target: string, double: (input: any, info: DoubleInfo) => unknown): this;
   on(target: string | Callable<any, any>, double: (input: any, info: DoubleInfo) => unknown): this {
     this.#scenario.doubles.functions.set(this.#nameOf(target), double);

@@ -20,7 +20,9 @@ export interface IssuedCommand {
 
 /** A line of a log. */
 export interface LogLine {
+  /** The severity. */
   level: Level;
+  /** The text. */
   message: string;
 }
 
