@@ -353,11 +353,15 @@ export const segno = {
     const settled = completion(answer.val);
     if (answer.tag === 'execute') {
       let outcome;
+      // Random numbers of its own: a replay does not compute again, and goes on drawing where the workflow was.
+      const outer = draw;
+      draw = generator(seedOf(`${context.seed} ${answer.val}`));
       try {
         outcome = success(compute(), `the result of the step \`${name}\``);
       } catch (error) {
         outcome = failure(error);
       }
+      draw = outer;
       journal.runDone(answer.val, outcome);
     }
     return settled;
