@@ -89,6 +89,7 @@ const EXPECTED = {
   url: ['https://a.b/c?d=1&x=y+z#e', '2'],
   utf8: 'äö\u{1f600}',
   uuid: true,
+  zone: [0, 0, '2026-01-01T00:00:00.000Z'],
 };
 
 const DEFECTS = [

@@ -33,6 +33,8 @@ export interface TestHostOptions {
   id?: string;
   /** The name of the module, as messages of a host show it. Default: `test`. */
   name?: string;
+  /** True: log lines, `console` included, are printed on standard error as well as kept. Default: false. */
+  print?: boolean;
   /** False: a run is not followed by replays of every prefix of the journal. Default: true. */
   replay?: boolean;
 }
@@ -71,7 +73,7 @@ export class TestHost {
   readonly #replays: boolean;
   #world: World | undefined;
 
-  constructor({ module, startAt = 1_750_000_000_000, seed = 0, id = 'test', name = 'test', replay = true }: TestHostOptions = {}) {
+  constructor({ module, startAt = 1_750_000_000_000, seed = 0, id = 'test', name = 'test', print = false, replay = true }: TestHostOptions = {}) {
     this.#replays = replay;
     this.#scenario = {
       module: module === undefined ? undefined : new Module(module),
@@ -82,6 +84,7 @@ export class TestHost {
       seed,
       id,
       name,
+      print,
       settlements: [],
       signals: [],
       asked: [],
