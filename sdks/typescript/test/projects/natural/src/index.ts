@@ -148,3 +148,17 @@ export const timer = activity(once, async () => {
 export const digest = activity(once, async () => {
   await crypto.subtle.digest('SHA-256', new Uint8Array());
 });
+
+// A graph that is made at run time.
+export const double = activity(async (number: number) => 2 * number);
+export const graph = workflow(async (number: number, ctx) =>
+  ctx.graph<{ large?: number; small?: number }>(
+    {
+      nodes: {
+        large: { call: 'double', when: { from: 'input', above: 10 } },
+        small: { call: 'double', when: { from: 'input', at_most: 10 } },
+      },
+    },
+    number,
+  ),
+);
