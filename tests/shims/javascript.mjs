@@ -15,6 +15,7 @@ const pristine = ['all', 'allSettled', 'any', 'race'].map((name) => [name, Promi
 
 let said = [];
 let commands = 0;
+let replays = false;
 const command = (name) => (...given) => {
   said.push([name, ...given]);
   return commands++;
@@ -32,6 +33,8 @@ const known = {
     forget() {},
     log() {},
     finish: ({ val }) => said.push(['finish', val.val ?? val]),
+    run: () => ({ tag: replays ? 'recorded' : 'execute', val: commands++ }),
+    runDone() {},
   },
   signals: { unread: (numbers) => said.push(['unread', numbers]), send: command('send') },
   generations: { continueAsNew: (input, same) => said.push(['next', input.val, same]) },
@@ -197,6 +200,17 @@ assert.deepEqual(
   }, [signal('A'), failed(1), done(3)]),
   ['finish', '"A"'],
 );
+
+// A replay does not compute again, and draws the same numbers after it.
+const draws = () =>
+  outcome(function* (_, ctx) {
+    yield ctx.run('draw', () => [Math.random(), ctx.random()]);
+    return [Math.random(), ctx.random()];
+  }, [done(0)]);
+const drawn = await draws();
+replays = true;
+assert.deepEqual(await draws(), drawn);
+replays = false;
 
 // Options are named, with their values.
 const text = ([what, value]) => (what === 'trap' ? value : value.message);

@@ -7,11 +7,11 @@ export const worker = workflow(async (promise: string, ctx) => {
   return ctx.resolve(promise, 'too late').catch((error) => error.code as number);
 });
 
-export const receiver = workflow({ signals: { hello: json<string>({}) } }, async (_: void, ctx) => ctx.signal('hello'));
+export const receiver = workflow({ signals: { hello: json<string>({}) } }, async (_, ctx) => ctx.signal('hello'));
 
 export const later = workflow(async (text: string) => text);
 
-export const childSend = workflow({ name: 'child-send' }, async (_: void, ctx) => {
+export const childSend = workflow({ name: 'child-send' }, async (_, ctx) => {
   const report = ctx.promise<string>();
   const late = await ctx.call(worker, report.id);
   const sent = await ctx.send(later, 'next week', { delay: '7d', labels: { kind: 'follow-up' } });

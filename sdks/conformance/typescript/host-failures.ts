@@ -1,10 +1,25 @@
 // Failures that the host makes: their codes and messages.
 
-import { type Failure, activity, object, workflow } from '@segno/sdk';
+import { type Failure, activity, object, withJsonSchema, workflow } from '@segno/sdk';
 
 export const never = activity({ retry: { initial: '1h', jitter: 0 } }, async (): Promise<void> => {
   throw new Error('never');
 });
+
+/** A schema of one's own. */
+const Whole = withJsonSchema(
+  {
+    '~standard': {
+      version: 1 as const,
+      vendor: 'conformance',
+      types: undefined as unknown as { input: number; output: number },
+      validate: (value: unknown) => (Number.isInteger(value) ? { value: value as number } : { issues: [{ message: 'is no whole number' }] }),
+    },
+  },
+  { type: 'integer' },
+);
+
+export const half = activity({ input: Whole, output: Whole, retry: { maxAttempts: 1 } }, async (number: number) => number / 2);
 
 export const Once = object({}, ({ once }) => ({ go: once(async () => 'went') }));
 
@@ -24,6 +39,8 @@ export const hostFailures = workflow({ name: 'host-failures' }, async (url: stri
   const run = ctx.object(Once, 'k');
   await run.go();
   await run.go().catch(note);
+  await ctx.call('half', 'four').catch((error) => void told.push(`${error.code}`));
+  await ctx.call(half, 3).catch(note);
   const controller = new AbortController();
   const aborted = ctx.sleep('1h', { signal: controller.signal });
   controller.abort();

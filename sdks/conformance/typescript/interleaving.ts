@@ -4,7 +4,7 @@
 import { json, object, workflow } from '@segno/sdk';
 
 export const Notes = object({ state: { count: json<number>({}) } }, ({ exclusive }) => ({
-  mix: exclusive(async (_: void, ctx) => {
+  mix: exclusive(async (_, ctx) => {
     const read = async (n: number) => {
       const before = (await ctx.state.get('count')) ?? 0;
       ctx.state.set('count', before + n);
@@ -22,7 +22,7 @@ export const Notes = object({ state: { count: json<number>({}) } }, ({ exclusive
   }),
 }));
 
-export const interleaving = workflow({ signals: { go: json<number>({}) } }, async (_: void, ctx) => {
+export const interleaving = workflow({ signals: { go: json<number>({}) } }, async (_, ctx) => {
   const runs = async (name: string, pause: number) => {
     await ctx.run(`${name} 1`, () => 1);
     await ctx.publish(name, 1);

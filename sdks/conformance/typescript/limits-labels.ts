@@ -7,7 +7,7 @@ export const slowly = activity(
   async ({ customer }) => customer,
 );
 
-export const limitsLabels = workflow({ name: 'limits-labels', limit: { concurrency: 10 } }, async (_: void, ctx) => {
+export const limitsLabels = workflow({ name: 'limits-labels', limit: { concurrency: 10 } }, async (_, ctx) => {
   const options = { labels: { team: 'north' }, timeout: '30s', attemptTimeout: '5s' };
   const first = await ctx.call(slowly, { customer: 'ada' }, options);
   const second = await ctx.call(slowly, { customer: 'bob' });

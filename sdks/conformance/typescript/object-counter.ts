@@ -12,11 +12,11 @@ export const Counter = object({ state: { count: whole, by: mapOf(whole) } }, ({ 
     ctx.state.set('count', count);
     return count;
   }),
-  read: shared(async (_: void, ctx) => ({ key: ctx.key, count: (await ctx.state.get('count')) ?? 0, by: await ctx.state.map('by').keys() })),
-  clear: exclusive(async (_: void, ctx) => ctx.state.clearAll()),
+  read: shared(async (_, ctx) => ({ key: ctx.key, count: (await ctx.state.get('count')) ?? 0, by: await ctx.state.map('by').keys() })),
+  clear: exclusive(async (_, ctx) => ctx.state.clearAll()),
 }));
 
-export const objectCounter = workflow({ name: 'object-counter' }, async (_: void, ctx) => {
+export const objectCounter = workflow({ name: 'object-counter' }, async (_, ctx) => {
   const counter = ctx.object(Counter, 'ada');
   await counter.add({ who: 'bob', number: 2 });
   await counter.add({ who: 'eve', number: 3 });

@@ -8,10 +8,10 @@ export const Delivery = object({ state: { to: json<string>({}) }, promises: { si
     return `${to}, signed by ${await ctx.objectPromise('signed').wait()}`;
   }),
   sign: shared({ input: json<string>({}) }, async (by, ctx) => ctx.objectPromise('signed').resolve(by)),
-  status: shared(async (_: void, ctx) => ({ to: (await ctx.state.get('to')) ?? null, signed: (await ctx.objectPromise('signed').peek()) ?? null })),
+  status: shared(async (_, ctx) => ({ to: (await ctx.state.get('to')) ?? null, signed: (await ctx.objectPromise('signed').peek()) ?? null })),
 }));
 
-export const objectPromise = workflow({ name: 'object-promise' }, async (_: void, ctx) => {
+export const objectPromise = workflow({ name: 'object-promise' }, async (_, ctx) => {
   const delivery = ctx.object(Delivery, 'basket-1');
   const delivered = delivery.deliver('ada');
   await ctx.sleep(300);

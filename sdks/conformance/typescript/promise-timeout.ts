@@ -2,7 +2,7 @@
 
 import { Failure, json, workflow } from '@segno/sdk';
 
-export const promiseTimeout = workflow({ name: 'promise-timeout', promises: { late: json<string>({}), answer: json<number>({}), refused: json<number>({}) } }, async (_: void, ctx) => {
+export const promiseTimeout = workflow({ name: 'promise-timeout', promises: { late: json<string>({}), answer: json<number>({}), refused: json<number>({}) } }, async (_, ctx) => {
   const code = (error: unknown) => {
     if (error instanceof Failure) return error.code;
     throw error;

@@ -32,7 +32,7 @@ export const queryUpdate = workflow(
       }),
     },
   },
-  async (_: void, ctx) => {
+  async (_, ctx) => {
     await ctx.until(() => ctx.shared.isClosed);
     await ctx.updatesDone();
     return ctx.shared.bids;

@@ -2,7 +2,7 @@
 
 import { Failure, activity, workflow } from '@segno/sdk';
 
-export const flaky = activity({ retry: { initial: 20, maxAttempts: 3, jitter: 0 } }, async (_: void, ctx): Promise<string> => {
+export const flaky = activity({ retry: { initial: 20, maxAttempts: 3, jitter: 0 } }, async (_, ctx): Promise<string> => {
   throw new Failure(503, `attempt ${ctx.attempt}`, { attempt: ctx.attempt });
 });
 
@@ -10,7 +10,7 @@ export const declined = activity({ retry: { maxAttempts: 5 } }, async (): Promis
   throw new Failure(402, 'declined');
 });
 
-export const retryThenFail = workflow({ name: 'retry-then-fail' }, async (_: void, ctx) => {
+export const retryThenFail = workflow({ name: 'retry-then-fail' }, async (_, ctx) => {
   const told: string[] = [];
   const note = (error: Failure) => void told.push(`${error.code} ${error.message}`);
   await ctx.call(flaky).catch(note);

@@ -2,7 +2,7 @@
 
 import { workflow } from '@segno/sdk';
 
-export const runRandom = workflow({ name: 'run-random' }, async (_: void, ctx) => {
+export const runRandom = workflow({ name: 'run-random' }, async (_, ctx) => {
   const drawn = await ctx.run('draw', () => Math.random());
   const id = crypto.randomUUID();
   await ctx.sleep(300);

@@ -9,7 +9,7 @@ export const book = activity(async (what: string) => {
 
 export const unbook = activity(async ({ output }: Undo<string, string>) => output);
 
-export const sagaUndo = workflow({ name: 'saga-undo' }, async (_: void, ctx) => {
+export const sagaUndo = workflow({ name: 'saga-undo' }, async (_, ctx) => {
   const saga = ctx.saga('trip');
   const flight = await saga.call(book, 'flight', { compensate: unbook });
   const hotel = await saga.call(book, 'hotel', { compensate: unbook });

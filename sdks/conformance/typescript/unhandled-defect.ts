@@ -7,7 +7,7 @@ async function forgotten(pause: () => Promise<void>): Promise<void> {
   throw new TypeError('nobody sees this');
 }
 
-export const unhandledDefect = workflow({ name: 'unhandled-defect' }, async (_: void, ctx) => {
+export const unhandledDefect = workflow({ name: 'unhandled-defect' }, async (_, ctx) => {
   void forgotten(() => ctx.sleep(200));
   await ctx.sleep(10_000);
   return 'nothing was wrong';

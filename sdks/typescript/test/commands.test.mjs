@@ -168,11 +168,13 @@ test('a command is cancelled by its promise or by an AbortSignal; a called workf
     const searching = ctx.call(search, undefined, { signal: controller.signal });
     const alarm = ctx.sleep('1h');
     await alarm.cancel();
-    setTimeout(() => controller.abort(), 10);
+    await ctx.sleep(1, { signal: controller.signal });
+    setTimeout(() => controller.abort(), 9);
     return [await alarm.catch((error) => error.code), await searching];
   });
   const t = new TestHost();
   assert.deepEqual(await t.run(patient), [499, 'cancelled: true']);
+  assert.equal(t.journal().filter(({ command }) => command === 'cancel').length, 2, 'what has ended is not cancelled');
   assert.equal(t.elapsed, 10);
 });
 
@@ -217,5 +219,12 @@ test('settings, secrets, files, progress and logs of activities', async () => {
   assert.ok(t.logged('working', 'info'));
   const leak = activity(async (_, ctx) => ctx.secret('PAY'));
   await assert.rejects(new TestHost().secret('PAY', 'hush-hush').run(leak), { code: 422, message: /contains the secret `PAY`/ });
+  const told = activity(async (_, ctx) => {
+    ctx.log(`the key is ${ctx.secret('PAY')}`);
+    throw new Failure(422, `${ctx.secret('PAY')} was refused`);
+  });
+  const redacted = new TestHost().secret('PAY', 'hush-hush');
+  await assert.rejects(redacted.run(told), { message: '{secret:PAY} was refused' });
+  assert.ok(redacted.logged('the key is {secret:PAY}'));
   await assert.rejects(new TestHost().run(leak), { code: 403, message: /`PAY` is not set/ });
 });

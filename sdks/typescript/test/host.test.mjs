@@ -89,7 +89,14 @@ const EXPECTED = {
   url: ['https://a.b/c?d=1&x=y+z#e', '2'],
   utf8: 'äö\u{1f600}',
   uuid: true,
+  zone: [0, 0, '2026-01-01T00:00:00.000Z'],
 };
+
+test('a workflow runs a graph that is a value', { skip }, async () => {
+  const { state, output, failure } = await ended('graph', 4);
+  assert.equal(state, 'resolved', failure?.message);
+  assert.deepEqual(output, { small: 8 });
+});
 
 const DEFECTS = [
   ['helper', 'src/helper.ts:4: RangeError: from a helper'],

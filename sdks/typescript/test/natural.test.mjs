@@ -178,3 +178,16 @@ test('hosts run at the same time without knowing of each other', async () => {
   assert.match(strict.reason.message, /`hidden` is called, which the entry file does not export/);
   assert.deepEqual(open.value, [1, 3_602_000]);
 });
+
+test('the time zone of a workflow is UTC, whatever that of the machine is', async () => {
+  const zone = process.env.TZ;
+  process.env.TZ = 'Asia/Tokyo';
+  try {
+    assert.equal(new Date(0).getHours(), 9);
+    assert.equal(await new TestHost().run(workflow(async () => new Date(0).getHours())), 0);
+    assert.equal(new Date(0).getHours(), 9);
+  } finally {
+    if (zone === undefined) delete process.env.TZ;
+    else process.env.TZ = zone;
+  }
+});

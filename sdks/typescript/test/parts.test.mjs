@@ -193,3 +193,9 @@ test('children, promises between workflows, and signals', async () => {
   assert.deepEqual(await t.run(boss), ['all is well', 'you', 422, null]);
   assert.equal(t.journal('test/2').at(-1).kind, 'finished');
 });
+
+test('a graph has a double', async () => {
+  const run = workflow(async (number, ctx) => ctx.graph({ nodes: { a: { call: 'double' } } }, number));
+  const t = new TestHost().on('segno:graph', ({ plan, input }) => ({ a: Object.keys(plan.nodes).length + input }));
+  assert.deepEqual(await t.run(run, 4), { a: 5 });
+});

@@ -150,11 +150,12 @@ process.stderr.write(await shown(built.warnings, 'warning'));
 const lined = table(JSON.parse(readFileSync(`${bundle}.map`, 'utf8')));
 // The shim's own lines explain nothing to an author.
 const isOfSdk = (source) => sdk && (source.includes('node_modules/@segno/sdk/') || !path.relative(sdk, path.resolve(source)).startsWith('..'));
-const own = lined.sources.map((source) => isOfSdk(source) || /(^|[/])(segno|promise|segno-entry)[.]js$/.test(source));
+const shims = sdk ? /(^|[/])segno-entry[.]js$/ : /(^|[/])(segno|promise)[.]js$/;
+const own = lined.sources.map((source) => isOfSdk(source) || shims.test(source));
 const lines = lined.lines.map((entries) => entries.filter(([, source]) => !own[source]));
 // A text takes a tenth of the memory that lists of numbers take.
 const shifted = [...Array(FIRST_LINE).fill([]), ...lines];
 const packed = shifted.map((entries) => entries.map((entry) => entry.join(',')).join(' ')).join('\n');
 const kept = JSON.stringify(sdk ? { sources: lined.sources, packed } : { sources: lined.sources, lines: shifted });
-const padding = '\n'.repeat(FIRST_LINE);
-writeFileSync(bundle, `${padding}${readFileSync(bundle, 'utf8')}\nglobalThis.segnoLines = ${kept};\n`);
+// First, so that an error while the bundle is loaded has its place.
+writeFileSync(bundle, `globalThis.segnoLines = ${kept};${'\n'.repeat(FIRST_LINE)}${readFileSync(bundle, 'utf8')}`);

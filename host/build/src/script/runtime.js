@@ -28,12 +28,34 @@ let module = {};
 
 export const loader = {
   load(sources) {
-    for (const [, content] of sources) {
-      (0, eval)(text(content));
+    try {
+      for (const [, content] of sources) (0, eval)(text(content));
+    } catch (error) {
+      throw told(error);
     }
     module = globalThis.segnoModule;
+    if (!module?.functions) {
+      throw 'the source exports no `functions`: end it with `export const { functions, messages, objects, runs, handlers, limits } = module({ workflows, activities });`';
+    }
   },
 };
+
+// An error with the lines of the sources, by the table at the beginning of the bundle.
+function told(error) {
+  const frames = String(error?.stack ?? '').split('\n').map(inSource).filter(Boolean);
+  return [String(error), ...frames].join('\n');
+}
+
+function inSource(frame) {
+  const [, at, line, column] = /^(.*?)[(]?[^ (]*:([0-9]+):([0-9]+)[)]?$/.exec(frame) ?? [];
+  const { sources, lines, packed } = globalThis.segnoLines ?? {};
+  if (at === undefined || !sources) return undefined;
+  const entries = lines?.[line - 1] ?? unpacked(packed?.split('\n')[line - 1] ?? '');
+  const [, source, sourceLine] = entries.filter(([from]) => from < column).pop() ?? [];
+  return source === undefined ? undefined : `${at}(${sources[source]}:${sourceLine})`;
+}
+
+const unpacked = (entries) => entries.split(' ').filter(Boolean).map((entry) => entry.split(',').map(Number));
 
 // UTF-8, for an engine without `TextDecoder`.
 function text(bytes) {

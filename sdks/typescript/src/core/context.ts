@@ -33,7 +33,9 @@ export type Arguments<In, Options> = [In] extends [undefined] | [void]
 
 /** A signal. */
 export interface Signal<Name extends string = string, T = unknown> {
+  /** The name that the sender gave. */
   name: Name;
+  /** The value. */
   value: T;
 }
 

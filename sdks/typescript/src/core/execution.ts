@@ -195,6 +195,11 @@ export class WorkflowExecution {
     return promise;
   }
 
+  /** True while the completion of a command is to come. */
+  isOpen(index: number): boolean {
+    return this.#waiting.has(index);
+  }
+
   /** Waits for a completion by callbacks. */
   await(index: number, waiter: Waiter): void {
     this.#waiting.set(index, waiter);

@@ -35,6 +35,7 @@ export class Failure extends Error {
   /** Details for programs: any value that JSON can say. */
   readonly details: unknown;
 
+  /** Makes a failure with a code, one sentence for people, and details for programs. */
   constructor(code: number, message: string, details?: unknown) {
     super(message);
     if (!Number.isInteger(code) || code < 0 || code > 0xffff_ffff) {

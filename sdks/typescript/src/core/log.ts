@@ -5,11 +5,17 @@ import { shown } from './value.js';
 
 /** Writes log lines: `ctx.log('a text', value)` at the level info, and one function for each level. */
 export interface Logger {
+  /** At the level info. */
   (...values: unknown[]): void;
+  /** For following every step. */
   trace(...values: unknown[]): void;
+  /** For troubleshooting. */
   debug(...values: unknown[]): void;
+  /** Normal operation. */
   info(...values: unknown[]): void;
+  /** A potential problem. */
   warn(...values: unknown[]): void;
+  /** An error. */
   error(...values: unknown[]): void;
 }
 

@@ -1,5 +1,6 @@
 // The functions of a module: what the entry file exports, with their names and descriptions.
 
+import { framesOf } from './defect.js';
 import { type Access, Definition, type Handler, type KeptOptions } from './definition.js';
 import { milliseconds } from './duration.js';
 import { limitRecord } from './limits.js';
@@ -38,7 +39,7 @@ export class Module {
 
   /** The descriptions of the functions. */
   describe(): object[] {
-    return [...this.functions].map(([name, { kind, options }]) => ({
+    return this.#each(({ kind, options }, name) => [{
       name,
       kind,
       summary: options.summary,
@@ -48,7 +49,7 @@ export class Module {
       signals: options.signals !== undefined || Object.keys(options.updates ?? {}).length > 0,
       timeoutMs: options.timeout === undefined ? undefined : milliseconds(options.timeout, `\`timeout\` of \`${name}\``),
       retry: options.retry && retryRecord(options.retry),
-    }));
+    }]);
   }
 
   /** What may be sent to the workflows. */
@@ -80,8 +81,22 @@ export class Module {
   }
 
   #each<T>(read: (definition: Definition, name: string) => T[]): T[] {
-    return [...this.functions].flatMap(([name, definition]) => read(definition, name));
+    return [...this.functions].flatMap(([name, definition]) => {
+      try {
+        return read(definition, name);
+      } catch (error) {
+        throw error instanceof Error ? placed(error, definition.made) : error;
+      }
+    });
   }
+}
+
+/** The error at the place where the function was defined. */
+function placed(error: Error, made: Error): Error {
+  const frames = framesOf(made).join('\n');
+  // In QuickJS a stack has the frames alone.
+  error.stack = made.stack?.startsWith('Error') ? `${String(error)}\n${frames}` : frames;
+  return error;
 }
 
 function nameOf(given: string | undefined, exported: string): string {

@@ -8,6 +8,7 @@ import type { Schemas } from './workflow.js';
 
 /** Values of an object's state by key, each stored separately. */
 export class StateMap<T = any> {
+  /** The schema of one value. */
   readonly value: Schema<any, T>;
 
   constructor(value: Schema<any, T>) {
@@ -59,8 +60,11 @@ export interface ObjectFunctionMakers<St, Pr> {
 export class ObjectType<F extends Record<string, Workflow> = any, St = any, Pr = any> {
   /** The name of the kind in its module. */
   assigned: string | undefined;
+  /** The functions by name, for doubles and calls in tests. */
   readonly functions: F;
+  /** The schemas of the state. */
   readonly state: St;
+  /** The schemas of the promises. */
   readonly promises: Pr;
 
   constructor(name: string | undefined, functions: F, state: St, promises: Pr) {
@@ -96,7 +100,7 @@ export interface ObjectOptions<St, Pr> {
  *     ctx.state.set('balance', balance);
  *     return balance;
  *   }),
- *   balance: shared(async (_: void, ctx) => (await ctx.state.get('balance')) ?? 0),
+ *   balance: shared(async (_, ctx) => (await ctx.state.get('balance')) ?? 0),
  * }));
  * ```
  */

@@ -11,7 +11,9 @@ import { encode } from './value.js';
 
 /** The input of a compensation: the input of the step, and its output, which is null if it is unknown. */
 export interface Undo<In, Out> {
+  /** The input of the step. */
   input: In;
+  /** The output of the step; null if it is unknown. */
   output: Out | null;
 }
 
@@ -53,10 +55,15 @@ export interface SagaStepReport {
 
 /** What was undone: `sagas` in the details of the failure with which a workflow ends. */
 export interface SagaReport {
+  /** The name of the saga. */
   saga: string;
+  /** Steps that were undone, the last one first. */
   undone: SagaStepReport[];
+  /** The step that could not be undone: the unwinding stopped there. */
   failed: SagaStepReport[];
+  /** The step of which nobody said whether it acted: the unwinding stopped there. */
   unclear: SagaStepReport[];
+  /** Steps that acted and are not undone. */
   left: SagaStepReport[];
 }
 

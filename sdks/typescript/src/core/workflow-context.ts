@@ -61,7 +61,7 @@ function cancellable<T>(execution: WorkflowExecution, command: Command, signal: 
     await execution.completion(asked.index);
   };
   signal?.addEventListener('abort', () => {
-    if (execution.isFinished) return;
+    if (execution.isFinished || !execution.isOpen(index)) return;
     const asked = execution.issue({ kind: 'cancel', command: index });
     execution.engine.forget(asked.index);
   });

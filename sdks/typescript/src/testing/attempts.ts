@@ -102,7 +102,8 @@ export class Attempts {
     const outcome = await Promise.race([run, limit()]);
     await drained();
     const settled = attempt.settled(outcome, describe);
-    return settled.tag === 'failure' ? settled : this.#withoutSecrets(definition.title, settled);
+    if (settled.tag === 'success') return this.#withoutSecrets(definition.title, settled);
+    return { tag: 'failure', val: { ...settled.val, message: world.doubles.redacted(settled.val.message) } };
   }
 
   async #double(name: string, double: Double): Promise<Outcome> {
@@ -147,7 +148,7 @@ export class Attempts {
         return this.isCancelled;
       },
       http: (request) => doubles.answer(request),
-      log: (level, message) => this.world.log(level, message),
+      log: (level, message) => this.world.log(level, doubles.redacted(message)),
       env: (name) => doubles.setting('env', name),
       secret: (name) => doubles.setting('secrets', name),
       now: () => this.world.now(),

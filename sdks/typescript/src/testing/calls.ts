@@ -30,7 +30,7 @@ export class Calls {
   }
 
   #attemptWorld(): AttemptWorld {
-    return { doubles: this.#world.scenario.doubles, now: () => this.#world.nowMs, log: (level: Level, message: string) => void this.#world.logs.push({ level, message }) };
+    return { doubles: this.#world.scenario.doubles, now: () => this.#world.nowMs, log: (level: Level, message: string) => this.#world.log(level, message) };
   }
 
   /** The function with this name, and a double of it. */

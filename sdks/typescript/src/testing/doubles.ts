@@ -16,7 +16,9 @@ export type Double = (input: any, info: DoubleInfo) => unknown;
 
 /** A request that a test has seen. */
 export interface SeenRequest {
+  /** The method, in capitals. */
   method: string;
+  /** The whole address. */
   url: string;
   /** The headers, with names in lower case. */
   headers: Record<string, string>;
@@ -70,6 +72,13 @@ export class Doubles {
     if (value !== undefined) return value;
     const method = kind === 'env' ? 'env' : 'secret';
     throw new Failure(403, `\`${name}\` is not set: in a test write \`t.${method}('${name}', '…')\`, and on a host \`${kind} = { ${name} = … }\` in policy.toml`);
+  }
+
+  /** A text without the secrets, as the host stores it. */
+  redacted(text: string): string {
+    let told = text;
+    for (const [name, value] of this.secrets) told = told.replaceAll(value, `{secret:${name}}`);
+    return told;
   }
 
   /** Refuses a result that contains a secret, as the host does. */

@@ -9,6 +9,7 @@ export interface JournalRecord {
   seq: number;
   /** Logical time. */
   at_ms: number;
+  /** What happened. */
   kind: 'started' | 'command' | 'notified' | 'signal' | 'cancelled' | 'finished';
   /** The number of the command. */
   index?: number;
@@ -18,6 +19,7 @@ export interface JournalRecord {
   name?: string;
   /** The other fields of the command; of `started`, the input. */
   request?: unknown;
+  /** The result of a command, the value of a signal, or the end. */
   outcome?: { value?: unknown; failure?: { code: number; message: string; details?: unknown } };
 }
 

@@ -15,8 +15,8 @@ export type End = { outcome: Outcome } | { input: Payload; sameCode: boolean };
 /** Keeps the journal of one workflow. In a replay nothing is computed again, and nothing is logged. */
 export class Recorder implements Engine {
   readonly records: JournalRecord[] = [];
-  /** The places in the author's files where the records were made. */
-  readonly sites: (string | undefined)[] = [];
+  /** Errors that know where the commands were asked for. Their stacks are written only when somebody reads them. */
+  readonly #askedAt: (Error | undefined)[] = [];
   readonly todo: Todo[] = [];
   readonly forgotten = new Set<number>();
   end: End | undefined;
@@ -34,6 +34,12 @@ export class Recorder implements Engine {
   ) {
     this.#now = facts.startedAtMs;
     this.#record({ kind: 'started', name, request: read(input) });
+  }
+
+  /** The author's file and line from which the command of a record was asked for. */
+  site(seq: number): string | undefined {
+    const error = this.#askedAt[seq];
+    return error && site(error);
   }
 
   /** Notes an event that is about to be delivered. */
@@ -107,18 +113,22 @@ export class Recorder implements Engine {
 
   #record(record: Omit<JournalRecord, 'seq' | 'at_ms'>): void {
     this.records.push({ seq: this.records.length, at_ms: this.#now, ...record } as JournalRecord);
-    this.sites.push(record.kind === 'command' ? site() : undefined);
+    this.#askedAt.push(record.kind === 'command' ? here() : undefined);
   }
 }
 
 const OWN = new URL('..', import.meta.url).pathname;
 
-/** The author's file and line from which a command was asked for. */
-function site(): string | undefined {
+function here(): Error {
   const limit = Error.stackTraceLimit;
-  Error.stackTraceLimit = 50;
-  const frames = framesOf(new Error());
+  Error.stackTraceLimit = 40;
+  const error = new Error();
   Error.stackTraceLimit = limit;
-  const own = frames.find((frame) => !frame.includes(OWN) && !frame.includes('/node_modules/') && !frame.includes('node:'));
+  return error;
+}
+
+/** The author's file and line in a stack. */
+function site(error: Error): string | undefined {
+  const own = framesOf(error).find((frame) => !frame.includes(OWN) && !frame.includes('/node_modules/') && !frame.includes('node:'));
   return own === undefined ? undefined : /[(]?(?:file:[/][/])?([^\s()]+:[0-9]+):[0-9]+[)]?$/.exec(own)?.[1];
 }

@@ -20,7 +20,7 @@ export class ReplayDivergence extends Error {
 }
 
 /** The number of deliveries that the replays of one workflow may take. */
-const COST_LIMIT = 20_000;
+const COST_LIMIT = 10_000;
 
 /** Replays every prefix of the journal: a crash at every await. Throws at the first difference. */
 export async function checkReplays(invocation: Invocation): Promise<number> {
@@ -36,12 +36,12 @@ async function replay(before: Invocation, crash: number): Promise<void> {
   const again = new Invocation(before.run, true, () => {});
   let compared = 0;
   const compare = (until: number): void => {
-    const { records, sites } = again.recorder;
+    const { records } = again.recorder;
     const length = Math.max(until, records.length);
     for (let seq = compared; seq < length; seq += 1) {
       const [recorded, asked] = [before.recorder.records[seq], records[seq]];
       if (seq < until && JSON.stringify(recorded) === JSON.stringify(asked)) continue;
-      throw new ReplayDivergence(before.run, seq, [recorded, before.recorder.sites[seq]], [asked, sites[seq]], crash);
+      throw new ReplayDivergence(before.run, seq, [recorded, before.recorder.site(seq)], [asked, again.recorder.site(seq)], crash);
     }
     compared = length;
   };

@@ -116,6 +116,8 @@ export interface Scenario {
   id: string;
   /** The name of the module. */
   name: string;
+  /** True if log lines are printed. */
+  print: boolean;
   settlements: PlannedSettlement[];
   signals: PlannedSignal[];
   asked: Asked<any>[];

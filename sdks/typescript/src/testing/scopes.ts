@@ -58,6 +58,9 @@ function install(): () => void {
     const scope = present();
     if (scope instanceof WorkflowScope) scope.execution.handled(promise);
   };
+  // The time zone of a component.
+  const zone = process.env.TZ;
+  process.env.TZ = 'UTC';
   process.removeAllListeners('unhandledRejection');
   process.on('unhandledRejection', unhandled);
   process.on('rejectionHandled', handled);
@@ -67,6 +70,8 @@ function install(): () => void {
     for (const listener of others) process.on('unhandledRejection', listener);
     ofNode();
     globals();
+    if (zone === undefined) delete process.env.TZ;
+    else process.env.TZ = zone;
   };
 }
 

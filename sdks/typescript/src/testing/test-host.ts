@@ -33,12 +33,15 @@ export interface TestHostOptions {
   id?: string;
   /** The name of the module, as messages of a host show it. Default: `test`. */
   name?: string;
+  /** True: log lines, `console` included, are printed on standard error as well as kept. Default: false. */
+  print?: boolean;
   /** False: a run is not followed by replays of every prefix of the journal. Default: true. */
   replay?: boolean;
 }
 
-/** A call that a test has seen. */
+/** A send that a test has seen. */
 export interface SeenSend<In> {
+  /** The input. */
   input: In;
   /** The instant before which it does not begin. */
   startAt: Date | undefined;
@@ -70,7 +73,7 @@ export class TestHost {
   readonly #replays: boolean;
   #world: World | undefined;
 
-  constructor({ module, startAt = 1_750_000_000_000, seed = 0, id = 'test', name = 'test', replay = true }: TestHostOptions = {}) {
+  constructor({ module, startAt = 1_750_000_000_000, seed = 0, id = 'test', name = 'test', print = false, replay = true }: TestHostOptions = {}) {
     this.#replays = replay;
     this.#scenario = {
       module: module === undefined ? undefined : new Module(module),
@@ -81,6 +84,7 @@ export class TestHost {
       seed,
       id,
       name,
+      print,
       settlements: [],
       signals: [],
       asked: [],
@@ -92,6 +96,7 @@ export class TestHost {
 
   /** Puts a double in place of a function. It gets the input, and gives the result or throws a `Failure`. */
   on<In, Out>(target: Callable<In, Out>, double: (input: NoInfer<In>, info: DoubleInfo) => NoInfer<Out> | Promise<NoInfer<Out>>): this;
+  /** Puts a double in place of a function that is called by this name or address. */
   on(target: string, double: (input: any, info: DoubleInfo) => unknown): this;
   on(target: string | Callable<any, any>, double: (input: any, info: DoubleInfo) => unknown): this {
     this.#scenario.doubles.functions.set(this.#nameOf(target), double);

@@ -20,7 +20,9 @@ export interface IssuedCommand {
 
 /** A line of a log. */
 export interface LogLine {
+  /** The severity. */
   level: Level;
+  /** The text. */
   message: string;
 }
 
@@ -77,6 +79,12 @@ export class World {
     this.#outside.close();
   }
 
+  /** Keeps a line of the log, and prints it if the test wants to see it. */
+  log(level: Level, message: string): void {
+    this.logs.push({ level, message });
+    if (this.scenario.print) process.stderr.write(`${level.padEnd(5)} ${message}\n`);
+  }
+
   /** Plans an action; of several at one time, the one that was planned first comes first. */
   at(atMs: number, act: Action): void {
     const place = this.#due.findLastIndex((due) => due.atMs <= atMs) + 1;
@@ -88,7 +96,7 @@ export class World {
     const seed = seedOf(`${this.scenario.seed} ${id}`);
     const facts = { invocation: id, parent: parent?.id, startedAtMs: this.nowMs, seed };
     const run = { definition, facts, input, name, key: object?.key };
-    const invocation = new Invocation(run, false, (level, message) => this.logs.push({ level, message }));
+    const invocation = new Invocation(run, false, (level, message) => this.log(level, message));
     invocation.objectPath = object?.path;
     invocation.parent = parent;
     this.invocations.set(id, invocation);
@@ -239,7 +247,7 @@ export class World {
     );
     const { name } = this.root.run;
     if (waits.length === 0) {
-      throw new Error(`\`${name}\` waits, but for none of its commands: if it waits for a signal, add \`t.signal(name, value)\`, and if for an update, \`t.update(…)\`; a promise that nothing resolves waits for ever`);
+      throw new Error(`\`${name}\` waits, but for none of its commands: if it waits for a signal, add \`t.signal(name, value)\`, and if for an update, \`t.update(…)\`; a promise that nothing resolves waits for ever, and a workflow does no I/O of its own`);
     }
     throw new Error(`\`${name}\` waits, and this test never settles:\n  ${waits.join('\n  ')}\nadd for instance \`t.promise(name).resolve(value)\`, or give the wait a time limit`);
   }

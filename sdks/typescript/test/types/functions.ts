@@ -147,3 +147,15 @@ export async function tests(): Promise<void> {
   await t.runObject(Account, 'ada', 'withdraw', 1);
   console.log(result, cents, answer, votes, balance);
 }
+
+// Without an annotation a function takes nothing.
+const pause = workflow(async (_, ctx) => ctx.sleep(1));
+workflow(async (_, ctx) => {
+  await ctx.call(pause);
+  // @ts-expect-error: it takes nothing
+  ctx.call(pause, 1);
+});
+const named = workflow({ name: 'named', signals: { go: type<number>() } }, async (_, ctx) => (await ctx.signal('go')) + 1);
+workflow(async (_, ctx) => (await ctx.call(named)) + 1);
+const Cart = object({}, ({ exclusive }) => ({ clear: exclusive(async (_, ctx) => ctx.state.clearAll()) }));
+workflow(async (_, ctx) => ctx.object(Cart, 'a').clear());

@@ -80,6 +80,7 @@ export const globals = workflow(async (_: void, ctx) => {
   await note('base64', () => atob(btoa('hello')));
   await note('performance', () => performance.now() >= 0 && performance.now() < 600_000);
   await note('date', () => new Date().getTime() === Date.now() && Date.now() === ctx.now() && new Date() instanceof Date);
+  await note('zone', () => [new Date(0).getHours(), new Date(0).getTimezoneOffset(), new Date(2026, 0, 1).toISOString()]);
   await note('uuid', () => crypto.randomUUID() !== crypto.randomUUID());
   await note('bytes', () => crypto.getRandomValues(new Uint8Array(16)).some((byte) => byte > 0));
   await note('fromAsync', () => Array.fromAsync(numbers()));
@@ -147,3 +148,17 @@ export const timer = activity(once, async () => {
 export const digest = activity(once, async () => {
   await crypto.subtle.digest('SHA-256', new Uint8Array());
 });
+
+// A graph that is made at run time.
+export const double = activity(async (number: number) => 2 * number);
+export const graph = workflow(async (number: number, ctx) =>
+  ctx.graph<{ large?: number; small?: number }>(
+    {
+      nodes: {
+        large: { call: 'double', when: { from: 'input', above: 10 } },
+        small: { call: 'double', when: { from: 'input', at_most: 10 } },
+      },
+    },
+    number,
+  ),
+);
