@@ -21,7 +21,7 @@ use super::{
     GuestError, Limits,
     cache::CodeCache,
     engine::{GuestEngine, compiling_engine},
-    modules::LoadError,
+    loaded::LoadError,
 };
 
 /// The name of the subcommand that compiles a component for a host.

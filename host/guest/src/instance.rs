@@ -13,7 +13,7 @@ use super::{
     described::{CalledFunction, ComponentDescription},
     engine::{GuestEngine, RunningCall},
     exports::GuestExports,
-    modules::LoadedModule,
+    loaded::LoadedModule,
     pool::PoolPermit,
     state::OwnObject,
     trap::explain,

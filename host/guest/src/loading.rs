@@ -2,33 +2,12 @@
 
 use std::sync::Arc;
 
-use segno_core::{
-    id::Digest,
-    source_module::{SourceModule, SourceModuleError},
-};
+use segno_core::source_module::SourceModule;
 
 use super::{
-    GuestError, Limits, MemoryChange, Workflow as _, budget::Budget, engine::GuestEngine,
-    instance::Instance, modules::LoadedModule, turns::InstanceTurn,
+    Limits, MemoryChange, Workflow as _, budget::Budget, engine::GuestEngine, instance::Instance,
+    loaded::LoadedModule, loading_error::LoadingError, turns::InstanceTurn,
 };
-
-/// Reason why the sources of a module cannot be loaded.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadingError {
-    #[error("the module cannot be read: {0}")]
-    Format(SourceModuleError),
-    /// The runtime is not stored.
-    #[error("the runtime {0} of the module is not stored here")]
-    NoRuntime(Digest),
-    #[error("the component {0} is no runtime: it does not export `segno:workflow/loader`")]
-    NotRuntime(Digest),
-    /// The runtime rejected the sources.
-    #[error("{0}")]
-    Rejected(String),
-    /// Loading trapped, ran out of time, or left something open.
-    #[error("the sources cannot be loaded: {0}")]
-    Failed(GuestError),
-}
 
 /// The difference between an instance of `runtime` that has loaded the sources of `module`, and a
 /// new one.

@@ -17,7 +17,7 @@ use super::{
     handlers::with_handlers,
     imports::{self, InterfaceName},
     invalid::InvalidComponent,
-    modules::LoadError,
+    loaded::LoadError,
     report::{ImportReport, ImportTreatment, ModuleReport},
     snapshot,
     versions::{PACKAGE, VERSIONS, interface},

@@ -13,8 +13,8 @@ use segno_guest::{Failure, FunctionDescription, FunctionKind, Outcome};
 use tracing::Instrument as _;
 
 use super::{
-    activity::AttemptCode, context::WorkerContext, execution::WorkflowTarget,
-    graph_run::GraphTarget, log_span,
+    activity::AttemptCode, context::WorkerContext, execution::WorkflowCode, graph_run::GraphTarget,
+    log_span,
 };
 use crate::{
     claim::{
@@ -118,7 +118,7 @@ async fn target_of(
     Ok(match function.kind {
         FunctionKind::Workflow => {
             slot.learn(named, None);
-            Arc::new(WorkflowTarget(function))
+            Arc::new(WorkflowCode(function))
         }
         FunctionKind::Activity => {
             let places = worker.host.guests.places(digest).await;

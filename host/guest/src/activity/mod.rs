@@ -79,7 +79,7 @@ pub(super) async fn perform(
 /// A call with everything that it needs, so that it can move between threads.
 struct AttemptCall {
     store: Store<ActivityState>,
-    /// The memory with which the instance begins; see [`LoadedModule::image`](super::modules::LoadedModule::image).
+    /// The memory with which the instance begins; see [`LoadedModule::image`](super::loaded::LoadedModule::image).
     image: Option<Arc<MemoryChange>>,
     function: String,
     input: Payload,

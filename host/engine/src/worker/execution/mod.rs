@@ -69,10 +69,10 @@ pub struct LiveExecution {
 
 /// Runs this workflow function.
 #[derive(Clone)]
-pub struct WorkflowTarget(pub FunctionDescription);
+pub struct WorkflowCode(pub FunctionDescription);
 
 #[async_trait]
-impl Target for WorkflowTarget {
+impl Target for WorkflowCode {
     fn slot(&self) -> (SlotKind, usize) {
         (SlotKind::Execution, 1)
     }
