@@ -140,6 +140,7 @@ pub(crate) static SOURCES: [SiteFile; 26] = [
     file!("examples/subscription/src/lib.rs"),
     file!("examples/trip/src/lib.rs"),
     file!("guest-sdk/wit/segno.wit"),
+    file!("host/build/src/script/runtime.js"),
     file!("tests/tests/crash.rs"),
     file!("tests/tests/peers.rs"),
 ];

@@ -77,8 +77,8 @@ async fn an_instance_of_a_source_module_is_saved_and_restored() {
     started(&mut *first).await;
     let base = base.save().await.expect("it can be saved");
     let change = first.save().await.expect("it can be saved").since(&base);
-    // The page that `start` wrote, and no page of the sources.
-    assert_eq!(change.bytes(), 4 << 10);
+    // The page that `start` wrote, and the one with its arguments.
+    assert_eq!(change.bytes(), 8 << 10);
     second.restore("main", &[1; 32], &change).await.expect("it is restored");
     assert_eq!(answer(&mut *second).await, Some(Outcome::Success(json("\"one\""))));
 }
