@@ -28,8 +28,6 @@ const known = {
     http: command('http'),
     cancel: command('cancel'),
     now: () => 1_000,
-    run: (name) => ({ tag: name, val: command('run')() }),
-    runDone() {},
     forget() {},
     log() {},
     finish: ({ val }) => said.push(['finish', val.val ?? val]),
@@ -236,12 +234,4 @@ for (const [option, how] of [
 ]) {
   assert.match(text(await outcome(function* (_, ctx) { yield ctx.call('f', 1, how); }, [])), new RegExp(`\`${option}\` is`));
 }
-
-// What a `run` draws does not move what is drawn after it: a replay does not compute it again.
-const drawn = (tag) =>
-  outcome(function* (_, ctx) {
-    yield ctx.run(tag, () => [ctx.random(), Math.random()]);
-    return [ctx.random(), Math.random()];
-  }, [done(0)]);
-assert.deepEqual(await drawn('execute'), await drawn('recorded'));
 console.log('fine');
