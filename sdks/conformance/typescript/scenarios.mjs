@@ -53,6 +53,7 @@ export const scenarios = [
   { program: 'host-failures', input: 'server' },
   {
     program: 'interleaving',
+    needsIdleMachine: true,
     steps: [
       { at: 500, signal: 'go', value: 1 },
       { at: 600, kill: true },
