@@ -138,7 +138,6 @@ try {
     format: 'iife',
     globalName: 'segnoModule',
     sourcemap: 'external',
-    metafile: true,
     logLevel: 'silent',
     charset: 'utf8',
   });

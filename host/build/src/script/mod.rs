@@ -137,7 +137,6 @@ pub(crate) fn build(
     let output = project.folder.join(BUILD);
     let _lock = Lock::take(&output.join("segno.lock"), progress)?;
     let work = output.join("segno");
-    write(&work.join("wit/0.1.0/segno.wit"), shims::CONTRACT_0_1)?;
     write(&work.join("wit/0.2.0/segno.wit"), shims::CONTRACT)?;
     write(&work.join("wit/0.2.0/smaller-worlds.wit"), shims::SMALLER_WORLDS)?;
     let (component, warnings, extension) = match project.language {

@@ -7,9 +7,6 @@ pub(crate) const CONTRACT: &str = include_str!("../../../../guest-sdk/wit/segno.
 /// updates; with all of these, without limits; with limits too, without functions that run once.
 pub(super) const SMALLER_WORLDS: &str = include_str!("smaller-worlds.wit");
 
-/// Version 0.1.0 of the contract, for projects with a `segno.js` of that version.
-pub(super) const CONTRACT_0_1: &str = include_str!("contract-0.1.0.wit");
-
 /// `segno.js`: the contract as JavaScript promises.
 pub(crate) const JAVASCRIPT: &str =
     include_str!("../../../../examples/other-languages/javascript/segno.js");
