@@ -19,5 +19,3 @@ import saga_undo
 import sequence
 import signal_race_loser
 import unhandled_defect
-
-from segno_sdk.exports import Functions, Handlers, Limits, Messages, Objects, Runs
