@@ -5,6 +5,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf, process::Command};
 
+use futures::future::join_all;
 use segno_api::model::{
     Invocation, InvocationQuery, InvocationState, InvocationSummary, ReplayVerdict, StartInvocation,
 };
@@ -30,19 +31,27 @@ const IN_A_SECOND: i64 = 8;
 
 /// Duration of an execution.
 const TAKES: Millis = Millis(150);
+/// Duration of the first executions of `job`. They are started together and run long enough to be
+/// at their limit at once, however slow the machine is.
+const LONG: Millis = Millis(4_000);
+const LONG_JOBS: usize = 2 * CUSTOMERS.len();
 /// Maximum clock difference between hosts and database on one machine.
 const SKEW: Millis = Millis(100);
 
-/// Starts a function under an id, at any host that is up.
-async fn start(clients: &[Client], first: usize, env: &Env, id: &str, function: &str) {
+/// Starts an execution of a function under an id that names its customer and its number, at any
+/// host that is up.
+async fn start(clients: &[Client], env: &Env, function: &str, number: usize) {
+    let customer = CUSTOMERS[number % CUSTOMERS.len()];
+    let id = &format!("{function}-{customer}-{number}");
+    let takes = if function == "job" && number < LONG_JOBS { LONG } else { TAKES };
     let request = StartInvocation {
         id: Some(id.to_owned()),
         target: format!("narrow/{function}"),
-        input: json!({ "customer": customer(id), "takes_ms": TAKES.0 }),
+        input: json!({ "customer": customer, "takes_ms": takes.0 }),
         ..StartInvocation::default()
     };
     for attempt in 0..400 {
-        if clients[(first + attempt) % clients.len()].start(&request).await.is_ok() {
+        if clients[(number + attempt) % clients.len()].start(&request).await.is_ok() {
             return;
         }
         env.runtime.sleep(Millis(50)).await;
@@ -76,7 +85,7 @@ async fn watched(
         limit: Some(1_000),
         ..InvocationQuery::default()
     };
-    let give_up_at = env.clock.now() + Millis(50_000);
+    let give_up_at = env.clock.now() + Millis(120_000);
     let mut most = 0;
     for host in (0..clients.len()).cycle() {
         if let Ok(page) = clients[host].list(&query).await {
@@ -134,14 +143,14 @@ async fn work(clients: &[Client], env: &Env, hosts: &mut [DemoServer]) {
     let began = env.clock.now();
     let starting = async {
         let most = jobs.max(MAILS);
+        join_all((0..LONG_JOBS.min(jobs)).map(|number| start(clients, env, "job", number))).await;
         for number in 0..most {
             kills.before(number, most, env).await;
-            let customer = CUSTOMERS[number % CUSTOMERS.len()];
-            for (function, most) in [("mail", MAILS), ("job", jobs)] {
-                if number < most {
-                    let id = format!("{function}-{customer}-{number}");
-                    start(clients, number, env, &id, function).await;
-                }
+            if number < MAILS {
+                start(clients, env, "mail", number).await;
+            }
+            if (LONG_JOBS..jobs).contains(&number) {
+                start(clients, env, "job", number).await;
             }
         }
     };
