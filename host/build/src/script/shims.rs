@@ -3,10 +3,6 @@
 /// The contract between host and component.
 pub(crate) const CONTRACT: &str = include_str!("../../../../guest-sdk/wit/segno.wit");
 
-/// Additional worlds for projects that lack some features: with objects, without queries and
-/// updates; with all of these, without limits; with limits too, without functions that run once.
-pub(super) const SMALLER_WORLDS: &str = include_str!("smaller-worlds.wit");
-
 /// `segno.js`: the contract as JavaScript promises.
 pub(crate) const JAVASCRIPT: &str =
     include_str!("../../../../examples/other-languages/javascript/segno.js");
@@ -25,6 +21,12 @@ pub(super) const JAVASCRIPT_TOOLS: &str =
 /// `segno.py`: the contract as coroutines.
 pub(crate) const PYTHON: &str =
     include_str!("../../../../examples/other-languages/python/segno.py");
+
+/// The runtime of Python modules: names and sources of its modules, the first of which exports.
+pub(super) const PYTHON_RUNTIME: [(&str, &str); 2] = [
+    ("segno_runtime", include_str!("runtime.py")),
+    ("segno_files", include_str!("runtime_files.py")),
+];
 
 /// The versions of the Python tools.
 pub(super) const PYTHON_TOOLS: &str =
