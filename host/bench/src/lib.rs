@@ -25,6 +25,7 @@ mod disk;
 mod fan;
 mod graphs;
 mod idle;
+mod languages;
 mod limits;
 mod lists;
 mod long;
@@ -106,6 +107,8 @@ pub enum BenchScenario {
     Resonate,
     /// Services, next to bare calls of them, and to the server of --restate-server
     Restate,
+    /// Modules in TypeScript and Python, next to one in Rust
+    Languages,
     /// One, two and three hosts on the PostgreSQL database of --postgres
     Peers,
 }
@@ -167,6 +170,7 @@ async fn run(scenario: BenchScenario, context: &Arc<BenchContext>) -> anyhow::Re
         BenchScenario::Noop => return noop::run(context).await,
         BenchScenario::Resonate => return resonate::run(context).await,
         BenchScenario::Restate => return restate::run(context).await,
+        BenchScenario::Languages => return languages::run(context).await,
         BenchScenario::Idle => return idle::run(context).await,
         BenchScenario::ColdStart => return cold_start::run(context).await,
         BenchScenario::Lists => return lists::run(context).await,
