@@ -39,6 +39,7 @@ export class Module {
 
   /** The descriptions of the functions. */
   describe(): object[] {
+    this.#each((definition) => (definition.check(), []));
     return this.#each(({ kind, options }, name) => [{
       name,
       kind,
