@@ -26,6 +26,9 @@ from .core.defect import Defect
 from .core.duration import Duration
 from .core.failure import Failure, NotAvailable, NotDeterministic, NotJson, TimedOut
 from .core.function import Activity, Function, Workflow, activity, workflow
+from .core.graph.builder import GraphBuilder
+from .core.graph.definition import Graph, graph
+from .core.graph.place import Condition, Output, Place
 from .core.module import Module
 from .core.object import Object, exclusive, once, shared
 from .core.options import Limit, Retry
@@ -38,12 +41,15 @@ __all__ = [
     "ActivityContext",
     "Call",
     "Command",
+    "Condition",
     "Context",
     "Defect",
     "Duration",
     "Failure",
     "Files",
     "Function",
+    "Graph",
+    "GraphBuilder",
     "Limit",
     "Module",
     "NotAvailable",
@@ -51,6 +57,8 @@ __all__ = [
     "NotJson",
     "Object",
     "ObjectPromise",
+    "Output",
+    "Place",
     "Promise",
     "Retry",
     "Saga",
@@ -62,6 +70,7 @@ __all__ = [
     "Workflow",
     "activity",
     "exclusive",
+    "graph",
     "http",
     "once",
     "shared",
