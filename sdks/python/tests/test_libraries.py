@@ -113,6 +113,8 @@ def test_an_import_that_comes_too_late_is_explained(monkeypatch: pytest.MonkeyPa
     late, other = ModuleNotFoundError("x", name="httpcore"), ModuleNotFoundError("x", name="other")
     assert "could not be loaded when the component was built: No module named '_ssl'" in defect.report(late)[1]
     assert "import it at the top of a module" in defect.report(other)[1]
+    zone = type("ZoneInfoNotFoundError", (KeyError,), {})("Europe/Berlin")
+    assert "install tzdata, and make the zone at the top of a module" in defect.report(zone)[1]
 
 
 def test_a_module_that_needs_the_network_while_it_is_loaded_is_refused(

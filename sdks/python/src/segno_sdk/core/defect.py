@@ -97,6 +97,8 @@ unloaded: dict[str, str] | None = None
 
 def _late_import(error: BaseException) -> str | None:
     """Why a module is not in the component."""
+    if unloaded is not None and type(error).__name__ == "ZoneInfoNotFoundError":
+        return "  a component has no files: install tzdata, and make the zone at the top of a module"
     if unloaded is None or not isinstance(error, ModuleNotFoundError) or error.name is None:
         return None
     reason = unloaded.get(error.name)
