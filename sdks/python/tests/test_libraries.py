@@ -13,7 +13,7 @@ from segno_sdk import Context, activity, workflow
 from segno_sdk.codec import codec_of, decoded, encoded
 from segno_sdk.core import guards
 from segno_sdk.core.failure import NotAvailable
-from segno_sdk.prepare import later_imports, load, native_file
+from segno_sdk.prepare import NativeImports, later_imports, load, native_file
 from segno_sdk.testing import TestHost
 
 
@@ -91,6 +91,17 @@ def test_a_package_with_native_code_is_found(tmp_path: Any) -> None:
     (tmp_path / "fine.py").touch()
     assert native_file(str(tmp_path), "_core") == "_core.cpython-311-x86_64-linux-gnu.so"
     assert native_file(str(tmp_path), "fine") is None and native_file(str(tmp_path), "other") is None
+
+
+def test_a_package_that_needs_native_code_is_refused_as_a_whole(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "orjson").mkdir()
+    (tmp_path / "orjson" / "__init__.py").touch()
+    (tmp_path / "orjson" / "orjson.cpython-311-x86_64-linux-gnu.so").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = NativeImports()
+    with pytest.raises(ImportError, match=r"`orjson` has native code \(orjson.cpython.*\.so\), .*: use `json`"):
+        found.find_spec("orjson", None)
+    assert found.find_spec("numpy_is_not_here", None) is None
 
 
 def test_imports_inside_functions_are_found() -> None:

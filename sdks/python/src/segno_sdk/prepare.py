@@ -65,6 +65,9 @@ class NativeImports(importlib.abc.MetaPathFinder):
         name = fullname.rpartition(".")[2]
         for folder in sys.path if path is None else list(path):
             found = native_file(str(folder), name)
+            if found is None and fullname in INSTEAD and os.path.isdir(os.path.join(folder, name)):
+                # Refused as a whole: some of these packages explain a missing part in words that do not fit.
+                found = next((file for file in os.listdir(os.path.join(folder, name)) if _NATIVE.search(file)), name)
             if found is not None:
                 package = fullname.partition(".")[0]
                 instead = INSTEAD.get(package, "use a package in pure Python, or a server that an activity calls")
