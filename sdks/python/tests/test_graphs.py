@@ -184,6 +184,15 @@ def test_workflows_are_attempted_again_as_new_executions_and_graphs_call_graphs(
     assert host.run(outer) == {"one": "test/0/n/one/0/0/n/flaky/2"}
     assert host.elapsed == timedelta(seconds=33)
 
+    @graph
+    def twice(g: GraphBuilder) -> Output[str]:
+        return g.call("flaky", flaky, retry=Retry(initial="10s", max_attempts=2))
+
+    host = TestHost()
+    with pytest.raises(Failure, match="node `flaky` failed: again"):
+        host.run(twice)
+    assert host.elapsed == timedelta(seconds=12)
+
 
 @graph
 def asks(g: GraphBuilder, url: Place[Any]) -> Output[str]:

@@ -113,6 +113,10 @@ test('workflows are attempted again as new executions, and graphs call graphs', 
   const t = new TestHost();
   assert.deepEqual(await t.run(outer), ['test/0/n/one/0/0/n/flaky/2']);
   assert.equal(t.elapsed, 3_000 + 10_000 + 20_000);
+  const twice = graph({ name: 'twice' }, (g) => g.call('flaky', flaky, undefined, { retry: { initial: '10s', maxAttempts: 2 } }));
+  const last = new TestHost();
+  await assert.rejects(last.run(twice), { message: 'node `flaky` failed: again' });
+  assert.equal(last.elapsed, 2_000 + 10_000);
 });
 
 test('requests are nodes', async () => {
