@@ -5,6 +5,8 @@ import cancel_cleanup
 import child_send
 import fan_out_all
 import generation
+import graph_failure
+import graph_run
 import http_step
 import limits_labels
 import named_signal_timeout

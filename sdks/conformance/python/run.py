@@ -97,7 +97,9 @@ def run_natively(scenario: Scenario, module: Any, url: str) -> tuple[list[Record
             case "signal":
                 host.signal(told.name, told.value, after=after)
             case "resolve":
-                host.promise(told.name).after(after).resolve(told.value)
+                host.promise(f"test{told.name}" if told.name.startswith("/") else told.name).after(after).resolve(
+                    told.value
+                )
             case "cancel":
                 host.cancel_after(after)
             case kind:
@@ -200,6 +202,13 @@ class Host:
         except urllib.error.HTTPError:
             return []
 
+    def exists(self, path: str) -> bool:
+        """True if there is something to read."""
+        try:
+            return bool(self.get(path))
+        except urllib.error.HTTPError:
+            return False
+
     def wait(self, what: str, ready: Any, seconds: float = 120) -> Any:
         """Waits until `ready` returns something."""
         until = time.monotonic() + seconds
@@ -223,7 +232,9 @@ def tell(host: Host, scenario: Scenario, id: str, told: Told) -> None:
         case "signal":
             host.command("signal", id, told.name, json.dumps(told.value))
         case "resolve":
-            host.command("resolve", f"{id}/p/{told.name}", json.dumps(told.value))
+            promise = f"{id}{told.name}" if told.name.startswith("/") else f"{id}/p/{told.name}"
+            host.wait(f"the promise {promise}", lambda: host.exists(f"/v1/promises/{quoted(promise)}"))
+            host.command("resolve", promise, json.dumps(told.value))
         case "cancel":
             host.command("cancel", id)
         case "query":

@@ -10,6 +10,7 @@ class Told:
 
     records: int
     kind: str
+    #: Of a promise that is none of the workflow's own: the end of its id, from the slash on.
     name: str = ""
     value: Any = None
     #: What the answer has to be, of queries and updates.
@@ -63,6 +64,34 @@ SCENARIOS = (
     ),
     Scenario("generation", 0, told=(Told(1, "signal", "add", 4), Told(2, "signal", "add", 7)), result=11),
     Scenario("child-send", 1, result=[2, "ID/0"]),
+    Scenario(
+        "graph-run",
+        "stones",
+        told=(Told(2, "resolve", "/0/n/approve/0", True), Told(2, "resolve", "/0/sig/release", "now")),
+        result={"tried": 26, "approved": True, "released": "now", "light": None, "heavy": 5},
+    ),
+    Scenario(
+        "graph-failure",
+        result=[
+            [
+                500,
+                "node `wrong` failed: no milk",
+                {
+                    "failed": {"wrong": {"code": 409, "message": "no milk", "details": {"what": "milk"}}},
+                    "not_run": ["after", "end"],
+                },
+            ],
+            [422, "nodes.a.needs: there is no node `b`: add it, or remove it here", None],
+            [
+                500,
+                "node `wrong` failed: no salt",
+                {
+                    "failed": {"wrong": {"code": 409, "message": "no salt", "details": {"what": "salt"}}},
+                    "not_run": ["slow"],
+                },
+            ],
+        ],
+    ),
     Scenario("http-step", "URL", result=[201, "ch-1", 404, "changed my mind; saga `pay`: `POST URL/pay` undone"]),
     Scenario("limits-labels", {"customer": "ada"}, result="ada"),
     Scenario("unhandled-defect", 0, halts="unhandled_defect.py:7"),

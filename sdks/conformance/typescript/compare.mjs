@@ -76,7 +76,7 @@ async function onHost(host, { program, input, steps = [], journals = [], isDefec
   for (const { at, signal, resolve, reject, code, message, value, cancel, update, query, kill } of steps) {
     await wait(Math.max(0, began + at - Date.now()));
     const id = encodeURIComponent(program);
-    const promise = (name) => `/v1/promises/${encodeURIComponent(`${program}/p/${name}`)}`;
+    const promise = (name) => `/v1/promises/${encodeURIComponent(name.includes('/') ? name : `${program}/p/${name}`)}`;
     if (signal) await ok(host.request('POST', `/v1/invocations/${id}/signals`, { name: signal, payload: value }));
     if (resolve) await ok(host.request('POST', `${promise(resolve)}/resolve`, { value }));
     if (reject) await ok(host.request('POST', `${promise(reject)}/reject`, { failure: { code, message } }));

@@ -4,6 +4,8 @@ export * from './cancel-cleanup.ts';
 export * from './child-send.ts';
 export * from './fan-out-all.ts';
 export * from './generation.ts';
+export * from './graph-failure.ts';
+export * from './graph-run.ts';
 export * from './host-failures.ts';
 export * from './http-step.ts';
 export * from './interleaving.ts';

@@ -49,6 +49,17 @@ export const scenarios = [
   },
   { program: 'generation', input: 1, steps: [{ at: 100, signal: 'last', value: 'now' }], journals: ['generation/g/1', 'generation/g/2', 'generation/g/3'] },
   { program: 'child-send', journals: ['child-send/1', 'child-send/3'] },
+  {
+    program: 'graph-run',
+    input: 'stones',
+    steps: [
+      { at: 300, kill: true },
+      { at: 500, resolve: 'graph-run/0/n/approve/0', value: true },
+      { at: 600, resolve: 'graph-run/0/sig/release', value: 'now' },
+    ],
+    journals: ['graph-run/0/n/first/0', 'graph-run/0/n/try/0', 'graph-run/0/n/try/1'],
+  },
+  { program: 'graph-failure', journals: ['graph-failure/0'] },
   { program: 'http-step', input: 'server' },
   { program: 'host-failures', input: 'server' },
   {

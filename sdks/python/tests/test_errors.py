@@ -21,6 +21,7 @@ from segno_sdk import (
     NotAvailable,
     NotJson,
     Object,
+    Retry,
     activity,
     exclusive,
     workflow,
@@ -262,6 +263,44 @@ def test_a_module_without_the_function_refuses_its_call() -> None:
     module.order = order  # type: ignore[attr-defined]
     with pytest.raises(AssertionError, match="which is not in the module of this test: a host would answer 404"):
         TestHost(module).run(order)
+
+
+def test_names_that_do_not_exist_are_refused_with_the_nearest() -> None:
+    @activity
+    def add(number: int) -> int:
+        return number
+
+    rows: list[tuple[Any, str]] = [
+        (lambda ctx: ctx.cal(add, 1), "`ctx` has no `cal`; do you mean `call`?"),
+        (lambda ctx: ctx.call(add, 1, retries=3), "the call of `add` has no option `retries`; do you mean `retry`?"),
+        (lambda ctx: ctx.call(add, 1, delay="1s"), "the call of `add` has no option `delay`: it has timeout, "),
+        (lambda ctx: ctx.send(add, 1, dely="1s"), "the call of `add` has no option `dely`; do you mean `delay`?"),
+    ]
+    for wrong, message in rows:
+
+        @workflow
+        async def calls(ctx: Context) -> Any:
+            return await wrong(ctx)
+
+        with pytest.raises((AttributeError, TypeError)) as refused:
+            TestHost().run(calls)
+        assert str(refused.value).startswith(message)
+    failure = run_with_context(lambda ctx: ctx.heartbeet())
+    assert "`ctx` has no `heartbeet`; do you mean `heartbeat`?" in failure.message
+
+
+def run_with_context(does: Any) -> Failure:
+    @activity
+    def acts(ctx: ActivityContext) -> None:
+        does(ctx)
+
+    @workflow
+    async def calls(ctx: Context) -> None:
+        await ctx.call(acts, retry=Retry.never())
+
+    with pytest.raises(Failure) as failed:
+        TestHost().run(calls)
+    return failed.value
 
 
 def test_everything_is_as_before_after_a_run() -> None:

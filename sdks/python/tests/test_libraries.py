@@ -11,7 +11,9 @@ from dateutil.relativedelta import relativedelta
 
 from segno_sdk import Context, activity, workflow
 from segno_sdk.codec import codec_of, decoded, encoded
-from segno_sdk.prepare import later_imports
+from segno_sdk.core import guards
+from segno_sdk.core.failure import NotAvailable
+from segno_sdk.prepare import later_imports, load
 from segno_sdk.testing import TestHost
 
 
@@ -103,3 +105,22 @@ def test_an_import_that_comes_too_late_is_explained(monkeypatch: pytest.MonkeyPa
     late, other = ModuleNotFoundError("x", name="httpcore"), ModuleNotFoundError("x", name="other")
     assert "could not be loaded with the module: No module named '_ssl'" in defect.report(late)[1]
     assert "import it at the top of one of them" in defect.report(other)[1]
+    zone = type("ZoneInfoNotFoundError", (KeyError,), {})("Europe/Berlin")
+    assert "install tzdata in `.venv`" in defect.report(zone)[1]
+
+
+def test_a_module_that_needs_the_network_while_it_is_loaded_is_refused(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import socket
+
+    (tmp_path / "asks_early.py").write_text("import socket\nsocket.create_connection(('localhost', 1))\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before = socket.create_connection
+    try:
+        with pytest.raises(NotAvailable, match="no sockets here .*, and not while the module is loaded") as refused:
+            load("asks_early")
+    finally:
+        guards.uninstall()
+    assert refused.traceback[-3].path.name == "asks_early.py"
+    assert not guards.loading and socket.create_connection is before

@@ -2,7 +2,20 @@
 
 from dataclasses import dataclass
 
-from segno_sdk import ActivityContext, Context, Object, State, Undo, activity, exclusive, workflow
+from segno_sdk import (
+    ActivityContext,
+    Context,
+    GraphBuilder,
+    Object,
+    Output,
+    Place,
+    State,
+    Undo,
+    activity,
+    exclusive,
+    graph,
+    workflow,
+)
 from segno_sdk.testing import TestHost
 
 
@@ -46,6 +59,14 @@ async def order(order: Order, ctx: Context) -> str:
     return number, answer  # error
 
 
+@graph
+def charges(g: GraphBuilder, order: Place[Order]) -> Output[int]:
+    g.call("options", charge, order, retries=1)  # error
+    g.call("when", charge, order, when=True)  # error
+    return g.call("charge", charge, order)  # error
+
+
 def test() -> None:
+    TestHost().run(charges, "o-1")  # error
     TestHost().run(order, "o-1")  # error
     TestHost().on(charge, 5)  # error

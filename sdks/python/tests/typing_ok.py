@@ -7,13 +7,17 @@ from segno_sdk import (
     ActivityContext,
     Call,
     Context,
+    GraphBuilder,
     Object,
     ObjectPromise,
+    Output,
+    Place,
     Retry,
     State,
     Undo,
     activity,
     exclusive,
+    graph,
     shared,
     workflow,
 )
@@ -65,6 +69,28 @@ async def order(order: Order, ctx: Context) -> str:
 async def order_again(order: Order, ctx: Context) -> None: ...
 
 
+@graph
+def charges(g: GraphBuilder, order: Place[Order]) -> tuple[Output[str], Output[str | None]]:
+    first = g.call("first", charge, order)
+    assert_type(first, Output[str])
+    then = g.call("then", charge, order, when=first.is_("a") & order.at("id").exists(), timeout="1m", after=[first])
+    assert_type(then, Output[str | None])
+    assert_type(g.promise("approve", bool, shows=first), Output[bool])
+    return first, then
+
+
+@graph(max_parallel=2)
+def one(g: GraphBuilder) -> Output[str]:
+    return g.call("first", charge, Order("a"))
+
+
+@workflow
+async def runs_graphs(ctx: Context) -> str:
+    first, then = await ctx.call(charges, Order("a"))
+    assert_type(then, str | None)
+    return first + await ctx.call(one)
+
+
 class Cart(Object):
     total: State[int]
     done: ObjectPromise[str]
@@ -87,4 +113,5 @@ def test() -> None:
     host.on("other", 1)
     assert_type(host.calls(charge), list[Order])
     assert_type(host.run(order, Order("a")), str)
+    assert_type(host.run(charges, Order("a")), tuple[str, str | None])
     assert_type(host.run_object(Cart.add, "ada", "hat"), int)

@@ -15,6 +15,9 @@ export { type Activity, type Answer, type Callable, type FunctionOptions, type R
 export type { Duration, Instant } from './core/duration.js';
 export type { FileEntry } from './core/engine.js';
 export { Code, Failure } from './core/failure.js';
+export type { AttemptOptions, GraphBuilder, NodeOptions, NodeOutput, NodeRequest, NodeResponse, WaitOptions } from './core/graph/builder.js';
+export { type Graph, graph, type GraphOptions } from './core/graph/graph.js';
+export type { Condition, Output, Place, Source, ValueOf } from './core/graph/place.js';
 export { HttpHeaders, type HttpRequest, HttpResponse } from './core/http.js';
 export type { Limit } from './core/limits.js';
 export type { Logger } from './core/log.js';

@@ -134,6 +134,21 @@ test('a build names the module of Node, and the schema, that a component cannot 
   };
   assert.throws(broken("import { readFileSync } from 'node:fs';\nexport const a = readFileSync;"), /`node:fs` is a module of Node.*`ctx\.files`[^]*src\/broken\.ts:1/);
   assert.throws(broken('export const a = 1;'), /the entry file exports no function/);
+  const module = (line) => broken(`import { workflow } from '@segno/sdk';\nconsole.log('loading');\n${line}\nexport const w = workflow(async () => {});`);
+  assert.throws(module('const a = await 1;'), /a top-level `await` cannot work[^]*src\/broken\.ts:3/);
+  assert.throws(module("void fetch('https://example.com');"), /`fetch` is called while the module is loaded[^]*src\/broken\.ts:3/);
+  assert.throws(module('setTimeout(() => {}, 1);'), /`setTimeout` is called while the module is loaded/);
+  assert.throws(module('const a = process.env.A;'), /process is not defined: there is no `process` here[^]*src\/broken\.ts:3/);
+  assert.throws(module("void (async () => { throw new Error('early'); })();"), /Error: early[^]*src\/broken\.ts:3/);
+  assert.doesNotThrow(module(''));
+  const native = path.join(folder, 'natural/node_modules/bcrypt');
+  mkdirSync(native, { recursive: true });
+  writeFileSync(path.join(native, 'index.js'), "require('path');\nmodule.exports = require('fs');");
+  assert.throws(module("import bcrypt from 'bcrypt';\nconst a = bcrypt.hash;"), (error) => {
+    assert.match(error.message, /the package `bcrypt` needs `path` of Node.*use bcryptjs/);
+    assert.doesNotMatch(error.message, /`fs`/);
+    return true;
+  });
   const dated = "import { z } from 'zod';\nimport { workflow } from '@segno/sdk';\nexport const w = workflow({ input: z.date() }, async () => {});";
   assert.throws(broken(dated), /the input of `w` cannot be written as a JSON schema/);
 });

@@ -89,10 +89,29 @@ const instead = {
   'timers/promises': 'use `ctx.sleep`',
 };
 
+const database = 'an activity reaches a database through a server with HTTP';
+/// What takes the place of packages that need Node or native code.
+const insteadOf = {
+  bcrypt: 'use bcryptjs',
+  'node-fetch': 'use `fetch`',
+  undici: 'use `fetch`',
+  pg: database,
+  mysql2: database,
+  mongodb: database,
+  ioredis: database,
+  'better-sqlite3': database,
+  sharp: 'process images on a server that an activity calls',
+};
+
+/// The package that a file belongs to, if it is not one of the project's own.
+const packageOf = (file) => /^.*[/\\]node_modules[/\\]((?:@[^/\\]+[/\\])?[^/\\]+)/.exec(file)?.[1].replaceAll('\\', '/');
+
 /// Refuses modules of Node in words that help. A package of the same name is taken.
 const withoutNode = {
   name: 'without-node',
   setup(build) {
+    // A package is refused once, and not for each module that it needs.
+    const refused = new Set();
     const names = builtinModules.map((name) => name.replace(/[/]/g, '[/]')).join('|');
     build.onResolve({ filter: new RegExp(`^(node:.*|${names})$`) }, async ({ path: name, pluginData, ...where }) => {
       if (pluginData === 'asked') return undefined;
@@ -100,8 +119,20 @@ const withoutNode = {
       const found = name.startsWith('node:') ? undefined : await build.resolve(name, { importer, resolveDir, kind, pluginData: 'asked' });
       if (found && found.errors.length === 0) return found;
       const module = name.replace(/^node:/, '');
+      const needing = packageOf(importer);
+      if (needing !== undefined) {
+        if (refused.has(needing)) return { path: name, external: true };
+        refused.add(needing);
+        const advice = insteadOf[needing] ?? 'use a package in plain JavaScript';
+        return { errors: [{ text: `the package \`${needing}\` needs \`${name}\` of Node, and there is no Node in a component: ${advice}` }] };
+      }
       const advice = instead[module] ? `: ${instead[module]}` : '';
       return { errors: [{ text: `\`${name}\` is a module of Node, and there is no Node in a component${advice}` }] };
+    });
+    build.onLoad({ filter: /[.]node$/ }, ({ path: file }) => {
+      const needing = packageOf(file);
+      const advice = insteadOf[needing] ?? 'use a package in plain JavaScript';
+      return { errors: [{ text: `${needing === undefined ? `\`${file}\`` : `the package \`${needing}\``} has native code, which cannot run in a component: ${advice}` }] };
     });
   },
 };
@@ -115,8 +146,9 @@ const parts = sdk
         ...source,
         contents: [
           "import '@segno/sdk/polyfills';",
-          `import * as exports from ${JSON.stringify(whole)};`,
+          // Before the entry file, which then finds the globals in place.
           "import { component } from '@segno/sdk/component';",
+          `import * as exports from ${JSON.stringify(whole)};`,
           'export const { functions, messages, objects, runs, handlers, limits } = component(exports);',
         ].join('\n'),
       },
@@ -127,6 +159,12 @@ const parts = sdk
       plugins: [contract, withoutNode],
     }
   : { entryPoints: [entry], target: 'es2016', inject: [promises], plugins: [contract] };
+
+/// An error of esbuild whose advice does not fit, in words that do.
+const worded = (error) =>
+  error.text.startsWith('Top-level await')
+    ? { ...error, text: 'a top-level `await` cannot work, because a module is loaded without waiting: await inside of a workflow or an activity' }
+    : error;
 
 let built;
 try {
@@ -143,7 +181,7 @@ try {
   });
 } catch (error) {
   if (!error.errors) throw error;
-  fail(await shown(error.errors, 'error'));
+  fail(await shown(error.errors.map(worded), 'error'));
 }
 process.stderr.write(await shown(built.warnings, 'warning'));
 const lined = table(JSON.parse(readFileSync(`${bundle}.map`, 'utf8')));
@@ -157,4 +195,6 @@ const shifted = [...Array(FIRST_LINE).fill([]), ...lines];
 const packed = shifted.map((entries) => entries.map((entry) => entry.join(',')).join(' ')).join('\n');
 const kept = JSON.stringify(sdk ? { sources: lined.sources, packed } : { sources: lined.sources, lines: shifted });
 // First, so that an error while the bundle is loaded has its place.
-writeFileSync(bundle, `globalThis.segnoLines = ${kept};${'\n'.repeat(FIRST_LINE)}${readFileSync(bundle, 'utf8')}`);
+const code = readFileSync(bundle, 'utf8');
+const explained = sdk ? `try {${code}} catch (error) { throw globalThis.segnoExplained?.(error) ?? error; }` : code;
+writeFileSync(bundle, `globalThis.segnoLines = ${kept};${'\n'.repeat(FIRST_LINE)}${explained}`);

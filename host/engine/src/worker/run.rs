@@ -156,7 +156,7 @@ fn no_such_function(module: &str, function: &str, known: &[FunctionDescription])
     Failure {
         code: values::code::NOT_FOUND,
         message: format!(
-            "the module `{module}` has no function `{function}`; it has {} (of a crate: what `segno::module!` lists)",
+            "the module `{module}` has no function `{function}`; it has {}",
             names.join(", ")
         ),
         details: None,

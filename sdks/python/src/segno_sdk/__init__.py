@@ -24,6 +24,9 @@ from .core.defect import Defect
 from .core.duration import Duration
 from .core.failure import Failure, NotAvailable, NotDeterministic, NotJson, TimedOut
 from .core.function import Activity, Function, Workflow, activity, workflow
+from .core.graph.builder import GraphBuilder
+from .core.graph.definition import Graph, graph
+from .core.graph.place import Condition, Output, Place
 from .core.module import Module
 from .core.object import Object, exclusive, once, shared
 from .core.options import Limit, Retry
@@ -36,12 +39,15 @@ __all__ = [
     "ActivityContext",
     "Call",
     "Command",
+    "Condition",
     "Context",
     "Defect",
     "Duration",
     "Failure",
     "Files",
     "Function",
+    "Graph",
+    "GraphBuilder",
     "Limit",
     "Module",
     "NotAvailable",
@@ -49,6 +55,8 @@ __all__ = [
     "NotJson",
     "Object",
     "ObjectPromise",
+    "Output",
+    "Place",
     "Promise",
     "Retry",
     "Saga",
@@ -60,6 +68,7 @@ __all__ = [
     "Workflow",
     "activity",
     "exclusive",
+    "graph",
     "http",
     "once",
     "shared",

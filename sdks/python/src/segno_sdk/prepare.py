@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from types import ModuleType
 
-from .core import defect
+from .core import defect, guards
 from .core.defect import is_own
 
 #: Modules of the standard library that others import when they are first used.
@@ -19,6 +19,8 @@ LAZY = (
 
 def load(name: str) -> ModuleType:
     """Imports the author's module, and what its functions import when they are called."""
+    guards.install()
+    guards.loading = True
     try:
         module = importlib.import_module(name)
     except Exception as error:
@@ -27,6 +29,8 @@ def load(name: str) -> ModuleType:
         while traceback is not None and is_own(traceback.tb_frame.f_code.co_filename):
             traceback = traceback.tb_next
         raise error.with_traceback(traceback) from None
+    finally:
+        guards.loading = False
     load_later_imports()
     return module
 

@@ -1,7 +1,7 @@
 // The exports of a component, made of the functions of a module.
 
 import { ActivityAttempt } from '../core/attempt.js';
-import { defect } from '../core/defect.js';
+import { defect, explained } from '../core/defect.js';
 import type { AttemptFacts, EngineEvent, Facts, FailureRecord, Outcome, Payload } from '../core/engine.js';
 import { WorkflowExecution, failed } from '../core/execution.js';
 import { Code, Failure } from '../core/failure.js';
@@ -28,6 +28,11 @@ export interface ComponentExports {
 let execution: WorkflowExecution | undefined;
 /** What the globals ask. */
 let scope: Scope | undefined;
+/** Promises that were rejected while the module is loaded, and that nobody handles. */
+const early = new Map<unknown, unknown>();
+
+// The bundle passes an error of its own loading through this.
+(globalThis as { segnoExplained?: typeof explained }).segnoExplained = explained;
 
 installGlobals(() => scope);
 patchCombinators();
@@ -35,10 +40,12 @@ trackRejections({
   unhandled(promise, reason) {
     if (scope instanceof WorkflowScope) scope.execution.unhandled(promise, reason);
     else if (scope instanceof ActivityAttempt) scope.unhandled.set(promise, reason);
+    else early.set(promise, reason);
   },
   handled(promise) {
     if (scope instanceof WorkflowScope) scope.execution.handled(promise);
     else if (scope instanceof ActivityAttempt) scope.unhandled.delete(promise);
+    else early.delete(promise);
   },
 });
 
@@ -47,12 +54,14 @@ trackRejections({
  *
  * ```ts
  * import '@segno/sdk/polyfills';
- * import * as exports from './src/index.ts';
  * import { component } from '@segno/sdk/component';
+ * import * as exports from './src/index.ts';
  * export const { functions, messages, objects, runs, handlers, limits } = component(exports);
  * ```
  */
 export function component(exports: Readonly<Record<string, unknown>>): ComponentExports {
+  drain();
+  for (const reason of early.values()) throw reason;
   const module = new Module(exports);
   if (module.functions.size === 0) {
     throw new TypeError('the entry file exports no function: `export const order = workflow(async (input, ctx) => { … })`');

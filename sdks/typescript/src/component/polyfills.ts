@@ -25,7 +25,7 @@ const missing: Record<string, unknown> = {
   Headers: absent('Headers', 'pass headers as a plain object'),
   Request: absent('Request', 'pass address and options to `fetch`'),
   Response: absent('Response', '`fetch` gives an object with the same members'),
-  console: {},
+  console: quietConsole(),
   crypto: cryptography(),
   self: globalThis,
 };
@@ -57,10 +57,16 @@ function absent(name: string, instead: string): unknown {
   return Object.defineProperty(made, 'name', { value: name });
 }
 
+/** A console that writes nothing: functions have their own levels, and a module that is loaded has no log. */
+function quietConsole(): object {
+  const names = ['assert', 'clear', 'count', 'countReset', 'debug', 'dir', 'error', 'group', 'groupCollapsed', 'groupEnd', 'info', 'log', 'table', 'time', 'timeEnd', 'timeLog', 'trace', 'warn'];
+  return Object.fromEntries(names.map((name) => [name, () => {}]));
+}
+
 /** Random numbers are those of the function; there is no other part of the interface. */
 function cryptography(): object {
   const outside = (): never => {
-    throw new Error('random numbers are drawn inside of a function, not while the component is built');
+    throw new Error('random numbers are drawn inside of a function, and not while the module is loaded');
   };
   return {
     getRandomValues: outside,

@@ -31,7 +31,7 @@ const HINTS: Record<string, string> = {
 /** The report of something that was thrown. Without a place of its own it is reported at that of the function, `made`. */
 export function defect(error: unknown, read: FrameReader, made?: Error): DefectReport {
   const framesIn = (one: Error) =>
-    framesOf(one).map(read).filter((frame, place, all): frame is string => frame !== undefined && frame !== all[place - 1]);
+    framesOf(one).map(read).filter((frame) => frame !== undefined).filter((frame, place, all) => frame !== all[place - 1]);
   const placeIn = (frames: string[]): string | undefined => {
     const own = frames.find((frame) => !frame.includes('node_modules/')) ?? frames[0];
     return own === undefined ? undefined : PLACE.exec(own)?.[1];
@@ -55,9 +55,15 @@ export function framesOf(error: Error): string[] {
     .filter((line) => /^\s+at /.test(line) && !line.includes('(native)') && !line.includes('node:internal'));
 }
 
+/** Adds to the error what to use in place of a global that does not exist. */
+export function explained(error: unknown): unknown {
+  if (error instanceof ReferenceError) error.message = textOf(error).replace(/^ReferenceError: /, '');
+  return error;
+}
+
 function textOf(error: Error): string {
   const text = String(error);
-  const [, missing] = /^ReferenceError: '?([A-Za-z]+)'? is not defined/.exec(text) ?? [];
+  const [, missing] = /^ReferenceError: '?([A-Za-z]+)'? is not defined$/.exec(text) ?? [];
   const hint = missing === undefined ? undefined : HINTS[missing];
   return hint === undefined ? text : `${text}: ${hint}`;
 }

@@ -74,6 +74,9 @@ export class Definition<In = any, Out = any> implements Callable<In, Out> {
     this.assigned = options.name;
   }
 
+  /** Throws what is wrong with it and can be known before it runs. */
+  check(): void {}
+
   /** The name, for messages too. */
   get title(): string {
     return this.assigned ?? (this.run.name === '' ? `a ${this.kind} without a name` : this.run.name);

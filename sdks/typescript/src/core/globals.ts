@@ -24,7 +24,8 @@ export function installGlobals(present: () => Scope | undefined): () => void {
   const { fetch: plainFetch, console: plainConsole } = globalThis as { fetch?: Function; console?: Console };
   put(globalThis, 'fetch', (input: unknown, init?: object) => {
     const scope = present();
-    return scope === undefined ? plainFetch?.(input, init) : scope.fetch(input, init);
+    if (scope !== undefined) return scope.fetch(input, init);
+    return plainFetch === undefined ? outside('fetch') : plainFetch(input, init);
   });
   logs(present, put, plainConsole);
   return () => {
@@ -33,6 +34,11 @@ export function installGlobals(present: () => Scope | undefined): () => void {
       else Object.defineProperty(owner, name, descriptor);
     }
   };
+}
+
+/** In a component, what a function may use is refused while the module is loaded. */
+function outside(name: string): never {
+  throw new Error(`\`${name}\` is called while the module is loaded: call it inside of a workflow or an activity`);
 }
 
 function clock(present: () => Scope | undefined, put: Put): void {
@@ -97,7 +103,7 @@ function timers(present: () => Scope | undefined, put: Put): void {
     const before = plain[name];
     put(globalThis, name, (callback: Callback, ms = 0, ...values: unknown[]) => {
       const scope = present();
-      if (scope === undefined) return before?.(callback, ms, ...values);
+      if (scope === undefined) return before === undefined ? outside(name) : before(callback, ms, ...values);
       if (typeof callback !== 'function') throw new TypeError(`\`${name}\` takes a function, and not ${shown(callback)}`);
       return scope.setTimer(() => callback(...values), Number(ms), repeats);
     });
@@ -122,7 +128,7 @@ function timers(present: () => Scope | undefined, put: Put): void {
   });
 }
 
-const LEVELS: Record<string, Level> = { debug: 'debug', log: 'info', info: 'info', warn: 'warn', error: 'error' };
+const LEVELS: Record<string, Level> = { trace: 'debug', debug: 'debug', log: 'info', info: 'info', dir: 'info', table: 'info', warn: 'warn', error: 'error' };
 
 function logs(present: () => Scope | undefined, put: Put, plain: Console | undefined): void {
   const console = plain ?? ({} as Console);

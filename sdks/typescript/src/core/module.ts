@@ -17,7 +17,7 @@ export class Module {
   /** Takes the functions among the exports of the entry file, and gives them their names. */
   constructor(exports: Readonly<Record<string, unknown>>) {
     for (const [exported, value] of Object.entries(exports)) {
-      if (value instanceof Definition) this.#add(nameOf(value.options.name, exported), value);
+      if (value instanceof Definition) this.#add(nameOf(value.options.name, exported, value.made), value);
       if (value instanceof ObjectType) {
         const name = nameOf(value.assigned, exported);
         value.assigned = name;
@@ -39,6 +39,7 @@ export class Module {
 
   /** The descriptions of the functions. */
   describe(): object[] {
+    this.#each((definition) => (definition.check(), []));
     return this.#each(({ kind, options }, name) => [{
       name,
       kind,
@@ -99,9 +100,12 @@ function placed(error: Error, made: Error): Error {
   return error;
 }
 
-function nameOf(given: string | undefined, exported: string): string {
+function nameOf(given: string | undefined, exported: string, made?: Error): string {
   const name = given ?? exported;
-  if (given === undefined && exported === 'default') throw new TypeError('a default export has no name: export it by name, or give it a `name`');
+  if (given === undefined && exported === 'default') {
+    const error = new TypeError('a default export has no name: export it by name, or give it a `name`');
+    throw made === undefined ? error : placed(error, made);
+  }
   if (!NAME.test(name)) throw new TypeError(`\`${name}\` is no name of a function: it has letters, digits, \`_\`, \`-\` and \`.\`; give it another \`name\``);
   return name;
 }

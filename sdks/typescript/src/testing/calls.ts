@@ -3,9 +3,12 @@
 import type { Definition } from '../core/definition.js';
 import { milliseconds } from '../core/duration.js';
 import type { CallRecord, Command, Level, Outcome, Payload } from '../core/engine.js';
-import { success } from '../core/execution.js';
+import { failed, success } from '../core/execution.js';
 import { Code } from '../core/failure.js';
+import { decode } from '../core/value.js';
 import { Attempts, type AttemptWorld, type Subject } from './attempts.js';
+import { readPlan } from './graph/plan.js';
+import { GRAPH, GraphRun } from './graph/run.js';
 import type { Invocation } from './invocation.js';
 import { type ObjectAddress, objectAddress } from './objects.js';
 import { NULL, failure } from './scenario.js';
@@ -22,7 +25,7 @@ export class Calls {
 
   /** Sends a durable request. */
   http(invocation: Invocation, index: number, { request, options }: Extract<Command, { kind: 'http' }>): void {
-    const id = `${invocation.id}/${index}`;
+    const id = invocation.ids.get(index) ?? `${invocation.id}/${index}`;
     const deadline = options.timeoutMs === undefined ? undefined : this.#world.nowMs + options.timeoutMs;
     const attempts = new Attempts(this.#attemptWorld(), { kind: 'http', request }, { tag: 'json', val: 'null' }, id, options, deadline);
     this.#attempt(invocation, index, attempts, id);
@@ -53,6 +56,7 @@ export class Calls {
 
   /** Calls a function: it begins when everything that was ready has been told. */
   call(invocation: Invocation, index: number, child: string, address: string, input: Payload, options: CallRecord): void {
+    if (address === GRAPH && !this.#world.scenario.doubles.functions.has(GRAPH)) return this.#graph(invocation, index, child, input, options);
     const { definition, double, object, name } = this.#target(invocation, address);
     const own = definition?.options.timeout;
     const timeoutMs = options.timeoutMs ?? (own === undefined ? undefined : milliseconds(own, '`timeout`'));
@@ -74,6 +78,26 @@ export class Calls {
     const attempts = new Attempts(this.#attemptWorld(), subject, input, child, options, deadline);
     this.#attempt(invocation, index, attempts, child);
     return this.deadline(invocation, index, deadline, child);
+  }
+
+  /** Starts a run of a plan. */
+  #graph(invocation: Invocation, index: number, child: string, payload: Payload, options: CallRecord): void {
+    const { plan, input } = decode(payload) as { plan: unknown; input: unknown };
+    try {
+      const run = new GraphRun(readPlan(plan), input, (name) => this.#isWorkflow(name));
+      this.#world.at(this.#world.nowMs, () => {
+        run.invocation = this.#world.begin(child, run.definition, run.definition.title, payload, { id: invocation.id, command: index });
+        run.invocation.isGraph = true;
+      });
+    } catch (error) {
+      return this.#world.answer(invocation, index, failed(error));
+    }
+    return this.deadline(invocation, index, options.timeoutMs === undefined ? undefined : this.#world.nowMs + options.timeoutMs, child);
+  }
+
+  #isWorkflow(name: string): boolean {
+    const { module, learned } = this.#world.scenario;
+    return (module?.functions.get(name) ?? learned.get(name))?.kind === 'workflow';
   }
 
   #attempt(invocation: Invocation, index: number, attempts: Attempts, id: string): void {

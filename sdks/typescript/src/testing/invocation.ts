@@ -40,6 +40,10 @@ export class Invocation {
   readonly reads: EngineEvent[] = [];
   /** Results of `run`. */
   readonly results: EngineEvent[] = [];
+  /** Ids of what commands began, where they are not those of a workflow's commands. */
+  readonly ids = new Map<number, string>();
+  /** True for a run of a graph, which has no journal. */
+  isGraph = false;
   cancelDue = false;
   cancelTold = false;
   /** The path of the object whose function it is. */

@@ -234,7 +234,7 @@ export class World {
 
   /** The id of what a command called. */
   childOf(invocation: Invocation, index: number, command: Command): string {
-    return command.kind === 'undo' ? `${invocation.id}/c/${command.step.saga}/${command.step.seq}` : `${invocation.id}/${index}`;
+    return command.kind === 'undo' ? `${invocation.id}/c/${command.step.saga}/${command.step.seq}` : (invocation.ids.get(index) ?? `${invocation.id}/${index}`);
   }
 
   #stuck(): never {
@@ -257,7 +257,7 @@ export class World {
     const { id } = invocation;
     switch (command.kind) {
       case 'call':
-        return this.#calls.call(invocation, index, `${id}/${index}`, command.function, command.input, command.options);
+        return this.#calls.call(invocation, index, this.childOf(invocation, index, command), command.function, command.input, command.options);
       case 'undo':
         return this.#calls.call(invocation, index, `${id}/c/${command.step.saga}/${command.step.seq}`, command.step.compensate, command.input, command.options);
       case 'ask':
@@ -267,7 +267,7 @@ export class World {
       case 'sleep':
         return this.answerAt(command.untilMs, invocation, index, NULL);
       case 'promise': {
-        const promise = command.name === undefined ? `${id}/${index}` : `${id}/p/${command.name}`;
+        const promise = invocation.ids.get(index) ?? (command.name === undefined ? `${id}/${index}` : `${id}/p/${command.name}`);
         return this.#outside.promise(invocation, index, promise, command.name, command.timeoutMs);
       }
       case 'settle':

@@ -95,6 +95,8 @@ def export(app: ModuleType) -> tuple[type, ...]:
     module = Module.of_python(app)
     if not module.functions:
         raise TypeError("app.py has no functions: put @workflow or @activity above one")
+    for function in module.functions.values():
+        function.check()
     defect.author_folder = os.path.dirname(app.__file__ or "") + "/"
     guards.install()
     logs.install()

@@ -6,7 +6,7 @@ import inspect
 import time
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from .. import http as web
 from ..codec import ANY, codec_of, decoded, encoded
@@ -27,6 +27,7 @@ from .engine import (
 from .failure import OTHER, REFUSED, Failure, NotAvailable, NotJson
 from .function import Activity
 from .loop import Loop
+from .options import unknown_name
 
 T = TypeVar("T")
 
@@ -71,6 +72,11 @@ class Files:
 
 class ActivityContext:
     """What an activity knows of this attempt, and may ask for."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(unknown_name("`ctx`", name, dir(self)))
 
     def __init__(self, engine: AttemptEngine, facts: AttemptFacts) -> None:
         self._engine, self._facts = engine, facts

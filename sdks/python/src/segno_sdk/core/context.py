@@ -16,7 +16,7 @@ from .engine import FailureRecord, Level, Success
 from .execution import ContinueAsNew
 from .failure import Failure, NotJson
 from .function import Activity, Function, Workflow
-from .options import CallOptions, Retry, call_options
+from .options import CALL_OPTIONS, SEND_OPTIONS, CallOptions, Retry, call_options, check_options, unknown_name
 from .randomness import Randomness
 from .saga import Saga
 from .updates import failure_record
@@ -127,7 +127,7 @@ class Context:
             retry: when and how often a failed attempt of an activity is repeated.
             labels: names and values by which the call can be listed.
         """
-        name, payload, codec, checked = self._request(function, input, result, options)
+        name, payload, codec, checked = self._request(function, input, result, options, CALL_OPTIONS)
         return self._call(self._execution.engine.call(name, payload, checked), codec, name)
 
     @overload
@@ -138,7 +138,7 @@ class Context:
     def send(self, function: str, input: Any = None, /, *, delay: Duration | None = None, start_at: datetime | None = None, timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Command[str]: ...  # fmt: skip
     def send(self, function: Any, input: Any = None, /, **options: Any) -> Command[str]:
         """Starts a function that outlives this workflow. Awaited: its id, when the start is stored."""
-        name, payload, _, checked = self._request(function, input, None, options)
+        name, payload, _, checked = self._request(function, input, None, options, SEND_OPTIONS)
         return self._command(self._execution.engine.send(name, payload, checked), codec_of(str), f"the id of `{name}`")
 
     def graph(self, plan: Any, input: Any = None, *, result: Any = Any, **options: Any) -> Call[Any]:
@@ -389,11 +389,17 @@ class Context:
 
     # Inside.
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(unknown_name("`ctx`", name, dir(self)))
+
     def _request(
-        self, function: Any, input: Any, result: Any, options: dict[str, Any]
+        self, function: Any, input: Any, result: Any, options: dict[str, Any], known: tuple[str, ...]
     ) -> tuple[str, str, Codec, CallOptions]:
         name = function_name(function)
         self._execution.check_command(f"a call of `{name}`")
+        check_options(options, known, f"the call of `{name}`")
         checked = call_options(self._execution.engine.now(), **options)
         payload = input_payload(function, name, input)
         codec = function.output if isinstance(function, Function) else codec_of(Any if result is None else result)
@@ -421,8 +427,7 @@ def input_payload(function: Any, name: str, input: Any) -> str:
 
 def split_request(now_ms: int, method: str, url: str, about: dict[str, Any]) -> tuple[Any, CallOptions]:
     """The request and the options of a durable request."""
-    names = ("timeout", "attempt_timeout", "retry", "labels")
-    options = {name: about.pop(name) for name in names if name in about}
+    options = {name: about.pop(name) for name in CALL_OPTIONS if name in about}
     return web.build(method, url, **about), call_options(now_ms, **options)
 
 

@@ -97,6 +97,8 @@ unloaded: dict[str, str] | None = None
 
 def _late_import(error: BaseException) -> str | None:
     """Why a module is missing."""
+    if unloaded is not None and type(error).__name__ == "ZoneInfoNotFoundError":
+        return "  the module has no time zones: install tzdata in `.venv`, and import zoneinfo at the top of a source"
     if unloaded is None or not isinstance(error, ModuleNotFoundError) or error.name is None:
         return None
     reason = unloaded.get(error.name)

@@ -51,10 +51,18 @@ class Function(Generic[In, Out]):
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name}>"
 
+    def check(self) -> None:
+        """Raises what is wrong with it and can be known before it runs."""
+
     @property
     def place(self) -> str:
         """`FILE:LINE` of the definition."""
-        return place_of_function(self.run)
+        return place_of_function(self.source)
+
+    @property
+    def source(self) -> Callable[..., Any]:
+        """The function of the author."""
+        return self.run
 
     @property
     def summary(self) -> str | None:

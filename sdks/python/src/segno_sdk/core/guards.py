@@ -16,6 +16,8 @@ _THREADS = (
 )
 _PROCESSES = "there are no processes here ({what}): what needs a program belongs on a server that an activity calls with `ctx.http`"
 _replaced: list[tuple[Any, str, Any]] = []
+#: True while the author's module is loaded into a component.
+loading = False
 
 
 def install() -> None:
@@ -55,6 +57,8 @@ def _replace(owner: Any, name: str, message: str, what: str) -> None:
         return
 
     def refused(*arguments: Any, **named: Any) -> Any:
+        if loading:
+            refuse(f"{message.format(what=what)}, and not while the module is loaded, but inside of an activity")
         if current.running is None:
             return original(*arguments, **named)
         return refuse(message.format(what=what))

@@ -20,7 +20,7 @@ from ..codec import ANY, codec_of, decoded
 from .defect import Defect, calling_place, place_of_function
 from .duration import Duration, milliseconds
 from .function import Workflow, checked_name, describe, messages
-from .options import Limit
+from .options import CALL_OPTIONS, SEND_OPTIONS, Limit
 from .state import Field
 from .waits import Call, Command
 
@@ -76,7 +76,7 @@ class BoundMethod(Generic[In, Out]):
                     calling_place(),
                 )
             return self._method.run(self._instance, **self._method.arguments(input, execution.context))
-        _, payload, codec, checked = caller._request(self._method, input, None, options)
+        _, payload, codec, checked = caller._request(self._method, input, None, options, CALL_OPTIONS)
         name = self._instance._address(self._method)
         return caller._call(caller._execution.engine.call(name, payload, checked), codec, name)
 
@@ -89,7 +89,7 @@ class BoundMethod(Generic[In, Out]):
         caller = self._instance._caller
         if caller is None:
             raise Defect("a send needs the object of another: write ctx.object(KIND, key)", calling_place())
-        _, payload, _, checked = caller._request(self._method, input, None, options)
+        _, payload, _, checked = caller._request(self._method, input, None, options, SEND_OPTIONS)
         name = self._instance._address(self._method)
         return caller._command(
             caller._execution.engine.send(name, payload, checked), codec_of(str), f"the id of `{name}`"

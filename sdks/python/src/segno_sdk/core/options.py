@@ -2,10 +2,11 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from difflib import get_close_matches
+from typing import Any, Literal
 
 from .duration import Duration, instant_ms, milliseconds
 
@@ -135,6 +136,26 @@ class CallOptions:
     retry: Retry | None = None
     start_at_ms: int | None = None
     labels: tuple[tuple[str, str], ...] = ()
+
+
+def unknown_name(what: str, name: str, known: Iterable[str], kind: str = "") -> str:
+    """The message about a name that does not exist, with the nearest that does."""
+    public = [one for one in known if not one.startswith("_")]
+    meant = get_close_matches(name, public, 1)
+    return f"{what} has no {kind}`{name}`" + (
+        f"; do you mean `{meant[0]}`?" if meant else f": it has {', '.join(public)}"
+    )
+
+
+CALL_OPTIONS = ("timeout", "attempt_timeout", "retry", "labels")
+SEND_OPTIONS = (*CALL_OPTIONS, "delay", "start_at")
+
+
+def check_options(options: Mapping[str, Any], known: Sequence[str], what: str) -> None:
+    """Refuses an option that does not exist."""
+    for name in options:
+        if name not in known:
+            raise TypeError(unknown_name(what, name, known, "option "))
 
 
 def call_options(

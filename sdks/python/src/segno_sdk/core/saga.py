@@ -12,7 +12,7 @@ from .duration import Duration
 from .engine import SagaStep
 from .failure import CANCELLED, REFUSED, TIMED_OUT, Failure
 from .function import Function, checked_name
-from .options import CallOptions, Retry
+from .options import CALL_OPTIONS, CallOptions, Retry
 from .waits import Call, Command
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Saga:
         `on_unknown="compensate"` it is undone without asking.
         """
         context = self._execution.context
-        name, payload, codec, checked = context._request(function, input, result, options)
+        name, payload, codec, checked = context._request(function, input, result, options, CALL_OPTIONS)
         declared = self._declare(name, compensate, on_unknown)
         index = self._execution.engine.saga_call(name, payload, checked, declared)
         self._begin(name, plain(payload), declared, index, is_http=False)

@@ -3,11 +3,14 @@
 import json
 from typing import TYPE_CHECKING
 
+from ..codec import plain
 from ..core.engine import CancelRequested, Completed, FailureRecord, Outcome, SignalArrived, Success
-from ..core.failure import CANCELLED, TIMED_OUT
+from ..core.failure import CANCELLED, TIMED_OUT, Failure
 from ..core.function import Activity, Workflow
 from ..core.options import Retry
 from .attempts import PlannedAttempt, http_attempt
+from .graph.plan import read_plan
+from .graph.run import GRAPH, GraphRun
 from .invocation import Invocation
 from .journal import Request
 from .objects import NULL, ObjectCall, TestObject
@@ -33,6 +36,7 @@ def perform(world: "World", invocation: Invocation, request: Request) -> None:
             world.answer(world.now_ms, id, index, world.settle(request.name, outcome_of(request)))
         case "http":
             assert request.http is not None
+            child = request.promise or child
             subject = http_attempt(world.doubles, request.http, child)
             attempt_until_done(
                 world,
@@ -59,6 +63,8 @@ def perform(world: "World", invocation: Invocation, request: Request) -> None:
 
 def call(world: "World", invocation: Invocation, request: Request, child: str) -> None:
     """Calls a function: a stand-in, an activity, or a workflow as an execution of its own."""
+    if request.name == GRAPH and GRAPH not in world.doubles.functions:
+        return run_graph(world, invocation, request, child)
     called = ObjectCall.parse(request.name)
     name = called.name if called else request.name
     function = world.functions.get(name)
@@ -84,7 +90,7 @@ def call(world: "World", invocation: Invocation, request: Request, child: str) -
             f"add host.on({request.name!r}, lambda input: …)"
         )
     retry = request.options.retry or getattr(function, "retry", None) or Retry()
-    is_final = isinstance(function, Workflow) or name == "segno:graph"
+    is_final = isinstance(function, Workflow) or name == GRAPH
     attempt_until_done(
         world,
         invocation,
@@ -92,6 +98,18 @@ def call(world: "World", invocation: Invocation, request: Request, child: str) -
         PlannedAttempt(name, double or function, request.payload or "null", child, retry, is_final),
     )
     overdue(world, invocation, request, timeout_ms)
+
+
+def run_graph(world: "World", invocation: Invocation, request: Request, child: str) -> None:
+    """Starts a run of a plan."""
+    given = plain(request.payload or "null")
+    try:
+        run = GraphRun(world, child, read_plan(given["plan"]), given.get("input"))
+    except Failure as failure:
+        return world.answer(world.now_ms, invocation.id, request.index, FailureRecord(failure.code, failure.message))
+    overdue(world, invocation, request, request.options.timeout_ms)
+    parent = (invocation.id, request.index)
+    world.decide(world.now_ms, lambda: world.begin(child, run.workflow, "null", parent, None, is_graph=True))
 
 
 def check_listed(world: "World", invocation: Invocation, does: str, request: Request, name: str) -> None:
@@ -144,7 +162,7 @@ def overdue(world: "World", invocation: Invocation, request: Request, timeout_ms
 
     def late() -> None:
         if world.invocations.get(invocation.id) is invocation and (invocation.id, request.index) in world.open:
-            child = world.invocations.get(f"{invocation.facts.invocation}/{request.index}")
+            child = world.invocations.get(request.promise or f"{invocation.facts.invocation}/{request.index}")
             if child is not None and child.outcome is None:
                 child.outcome = FailureRecord(TIMED_OUT, "its deadline passed")
                 child.execution.abandon()

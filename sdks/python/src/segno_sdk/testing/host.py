@@ -235,7 +235,7 @@ class TestHost:
     def _replay(self, world: World) -> None:
         self.replayed = 0
         for invocation in [*world.finished, *world.invocations.values()]:
-            if self._replays and invocation.journal.ending is not None:
+            if self._replays and invocation.journal.ending is not None and not invocation.is_graph:
                 self.replayed += replay.check(invocation.history())
 
     def _learn(self, workflow: Workflow[Any, Any]) -> dict[str, Function[Any, Any]]:
@@ -369,13 +369,15 @@ class TestHost:
         """The journal of an execution, in the form of `GET /v1/invocations/{id}/journal`.
 
         Of a workflow that continued as new it is that of the newest generation; the older ones are `{id}/g/1` and so on.
+        A run of a graph has none.
         """
         wanted, _, number = (id or self.id).partition("/g/")
         if wanted not in self._last.invocations:
             known = ", ".join(self._last.invocations)
             raise LookupError(f"there is no execution `{wanted}`; there are: {known}")
         generations = [*(one for one in self._last.finished if one.id == wanted), self._last.invocations[wanted]]
-        return generations[int(number) - 1 if number else -1].journal.records
+        invocation = generations[int(number) - 1 if number else -1]
+        return [] if invocation.is_graph else invocation.journal.records
 
 
 def result_of(codec: Any, outcome: Outcome, what: str) -> Any:
@@ -397,7 +399,7 @@ def _is_call_of(called: str, name: str) -> bool:
 
 def _closures(workflow: Function[Any, Any], functions: dict[str, Function[Any, Any]]) -> None:
     """Functions that are defined inside a test, which the workflow sees."""
-    todo = [workflow.run]
+    todo = [workflow.source]
     seen: set[int] = set()
     while todo:
         run = todo.pop()
@@ -411,9 +413,9 @@ def _closures(workflow: Function[Any, Any], functions: dict[str, Function[Any, A
             seen.add(id(value))
             if isinstance(value, Function):
                 functions.setdefault(value.name, value)
-                todo.append(value.run)
+                todo.append(value.source)
             elif isinstance(value, type) and issubclass(value, Object):
                 functions.update({method.name: method for method in value.methods()})
-                todo.extend(method.run for method in value.methods())
+                todo.extend(method.source for method in value.methods())
             elif callable(value) and hasattr(value, "__closure__"):
                 todo.append(value)

@@ -30,6 +30,8 @@ class Invocation:
     reads: deque[Event] = field(default_factory=deque)
     outcome: Outcome | None = None
     signals: list[tuple[str, Payload]] = field(default_factory=list)
+    #: True for a run of a graph, which has no journal.
+    is_graph: bool = False
 
     def history(self) -> History:
         """What a replay needs."""

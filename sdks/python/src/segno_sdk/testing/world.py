@@ -96,6 +96,7 @@ class World:
         input: Payload,
         parent: tuple[str, int] | None,
         call: ObjectCall | None,
+        is_graph: bool = False,
     ) -> None:
         """Begins an execution, or lets it wait for its turn."""
         if call is not None and function.access == "exclusive":
@@ -104,7 +105,7 @@ class World:
                 place.line.append((id, function, input, parent, call))
                 return
             place.holder = id
-        self._start(id, function, input, parent, call, [])
+        self._start(id, function, input, parent, call, [], is_graph=is_graph)
 
     def _start(
         self,
@@ -115,6 +116,7 @@ class World:
         call: ObjectCall | None,
         signals: list[tuple[str, Payload]],
         name: str | None = None,
+        is_graph: bool = False,
     ) -> None:
         name = name or id
         seed = _seed(self.seed, name)
@@ -132,6 +134,7 @@ class World:
             call.path if call else None,
             key,
             parent,
+            is_graph=is_graph,
         )
         self.invocations[id] = invocation
         journal.begin(self.now_ms)

@@ -1,0 +1,1 @@
+"""Runs of graphs in a test, by the rules of a host."""
