@@ -17,6 +17,7 @@ LAZY = (
     "importlib.resources", "locale", "secrets", "stringprep", "traceback", "unicodedata", "uuid", "zoneinfo",
 )  # fmt: skip
 
+
 def load(name: str) -> ModuleType:
     """Imports the author's module, and what its functions import when they are called."""
     guards.install()
