@@ -76,7 +76,7 @@ async fn a_panic_is_shown_with_its_message_its_place_and_the_authors_frames() {
     let note = seen.note.expect("it is halted for a reason");
     assert_eq!(note.kind, "trap");
     assert!(
-        note.message.starts_with(&format!("the guest panicked at {place}:"))
+        note.message.starts_with(&format!("the code failed at {place}:"))
             && note.message.ends_with(": a must be over 100"),
         "{}",
         note.message
@@ -97,7 +97,7 @@ async fn a_panic_is_shown_with_its_message_its_place_and_the_authors_frames() {
     assert!(whole.contains("expect_failed") && whole.contains("poll_until_idle"), "{whole}");
 
     let inspected = said(&host, &["inspect", "it"]);
-    for part in ["trap: the guest panicked at", "a must be over 100"] {
+    for part in ["trap: the code failed at", "a must be over 100"] {
         assert!(inspected.contains(part), "{inspected}");
     }
     let own = format!("    {place} in stumbled\n    {caller} in stumble\n");
@@ -147,7 +147,7 @@ async fn every_kind_of_panic_names_its_line_and_its_words() {
         host.start_as(&id, "gaps/slip", json!(how)).await.expect("it starts");
     }
     for (how, code, words) in kinds {
-        let place = format!("panicked at {FILE}:{}:", line_of(code));
+        let place = format!("failed at {FILE}:{}:", line_of(code));
         for id in [how.to_owned(), format!("{how}-in-activity")] {
             let reason = reason(&host, &id).await;
             assert!(reason.contains(&place) && reason.contains(words), "{how}: {reason}");
@@ -209,7 +209,7 @@ async fn whoever_uses_what_a_component_lacks_is_told_what_to_use() {
         for (id, advice) in ids(what).into_iter().zip([in_workflow, in_activity]) {
             let reason = reason(&host, &id).await;
             assert!(reason.contains(advice), "{id}: {reason}");
-            assert!(reason.contains(&format!("panicked at {FILE}:")), "{id}: {reason}");
+            assert!(reason.contains(&format!("failed at {FILE}:")), "{id}: {reason}");
         }
     }
     // The seed of the map's order is the same in every replay.

@@ -17,8 +17,8 @@ pub enum GuestError {
         /// The guest's stack, with names where known.
         backtrace: Option<Backtrace>,
     },
-    /// The guest's Rust code panicked.
-    #[error("the guest {panic}")]
+    /// The code panicked, as guests tell it.
+    #[error("the code {panic}")]
     Panicked {
         /// The place and the message of the panic.
         panic: Panic,
@@ -97,7 +97,7 @@ impl GuestError {
     /// causes compare as equal traps.
     pub fn cause(&self) -> String {
         let cause = match self {
-            Self::Panicked { panic, .. } => format!("the guest panicked at {}", panic.at),
+            Self::Panicked { panic, .. } => format!("the code failed at {}", panic.at),
             Self::Trap { message, .. } => format!("the guest trapped: {message}"),
             other => other.to_string(),
         };

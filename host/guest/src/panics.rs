@@ -55,7 +55,7 @@ fn author(backtrace: Option<&Backtrace>) -> Option<String> {
 
 impl fmt::Display for Panic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "panicked at {}: {}", self.at, self.message)?;
+        write!(f, "failed at {}: {}", self.at, self.message)?;
         match self.hint {
             Some(hint) => write!(f, "; {hint}"),
             None => Ok(()),
@@ -84,13 +84,13 @@ mod tests {
     fn a_panic_is_placed_in_the_authors_code() {
         assert_eq!(
             read("panicked at src/lib.rs:3:5:\nno stock"),
-            "panicked at src/lib.rs:3:5: no stock"
+            "failed at src/lib.rs:3:5: no stock"
         );
         assert_eq!(
             read(
                 "panicked at /rustc/ac68/library/std/src/sys/time/unsupported.rs:35:9:\ntime not implemented on this platform"
             ),
-            "panicked at src/shop.rs:12:9: time not implemented on this platform; use `ctx.now()`, which a replay repeats, in place of `SystemTime` and `Instant`"
+            "failed at src/shop.rs:12:9: time not implemented on this platform; use `ctx.now()`, which a replay repeats, in place of `SystemTime` and `Instant`"
         );
     }
 

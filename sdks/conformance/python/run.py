@@ -271,7 +271,7 @@ def ended_on_host(host: Host, id: str) -> dict[str, Any]:
         return {"result": told.get("output")}
     if told["state"] == "halted":
         text = json.dumps(told)
-        place = text.split("panicked at ")[1].split(": ")[0] if "panicked at " in text else text
+        place = text.split("failed at ")[1].split(": ")[0] if "failed at " in text else text
         return {"halts": place.rsplit(":", 1)[0] if place.count(":") == 2 else place}
     return {"code": told["failure"]["code"]}
 

@@ -99,7 +99,7 @@ async fn traps_of_one_cause_are_equal_whatever_the_guest_says_of_them() {
     }));
     let mut world = begun(&script, Plan::default()).await;
     let note = halted(&mut world, HaltReason::Trapped).await;
-    assert_eq!(&*note.message, "the guest panicked at src/lib.rs:3:5: it is 2 o'clock");
+    assert_eq!(&*note.message, "the code failed at src/lib.rs:3:5: it is 2 o'clock");
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]

@@ -123,8 +123,8 @@ async fn a_panic_that_was_logged_is_the_reason_of_the_trap_that_follows() {
     let line = "panicked at src/lib.rs:3:5:\nno stock\nof 7 hats";
     let (script, ended) = start(&saying(line, "unreachable"), "main").await;
     let error = ended.unwrap_err();
-    assert_eq!(error.to_string(), "the guest panicked at src/lib.rs:3:5: no stock\nof 7 hats");
-    assert_eq!(error.cause(), "the guest panicked at src/lib.rs:3:5");
+    assert_eq!(error.to_string(), "the code failed at src/lib.rs:3:5: no stock\nof 7 hats");
+    assert_eq!(error.cause(), "the code failed at src/lib.rs:3:5");
     assert!(error.backtrace().is_some());
     assert_eq!(
         script.asked(),
