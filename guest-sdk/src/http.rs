@@ -146,6 +146,13 @@ impl Response {
         )
     }
 
+    /// Adds a header, for tests.
+    #[must_use]
+    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
     /// The HTTP status code.
     pub fn status(&self) -> u16 {
         self.status

@@ -94,6 +94,17 @@ struct TestInvocation {
     outcome: Option<wit::Outcome>,
 }
 
+impl TestInvocation {
+    /// The name of its function in journals.
+    fn name(&self) -> String {
+        let name = self.entry.name;
+        match (&self.object, name.split_once('/')) {
+            (Some(object), Some((_, method))) => object.name_of(method),
+            _ => name.to_owned(),
+        }
+    }
+}
+
 enum TestAction {
     Complete { invocation: String, command: u32, outcome: wit::Outcome },
     Attempt { invocation: String, command: u32, attempting: PlannedAttempt },
@@ -197,6 +208,7 @@ impl<'a> TestWorld<'a> {
         let forgotten =
             forgotten.filter(|command| running.recorder.is_forgotten(*command)).collect();
         let histories = self.invocations.into_values().map(|mut running| WorkflowHistory {
+            name: running.name(),
             handlers: running.execution.handlers().clone(),
             entry: running.entry,
             input: running.input,
