@@ -249,7 +249,11 @@ impl From<Response> for EncodedResponse {
             Ok(text) => (Some(text), None),
             Err(error) => (None, Some(BASE64_STANDARD.encode(error.into_bytes()))),
         };
-        let headers = Headers::Pairs(response.headers);
+        let map: BTreeMap<String, String> = response.headers.iter().cloned().collect();
+        let headers = match map.len() == response.headers.len() {
+            true => Headers::Map(map),
+            false => Headers::Pairs(response.headers),
+        };
         Self { status: response.status, headers, body, body_base64 }
     }
 }

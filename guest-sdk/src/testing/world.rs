@@ -395,8 +395,10 @@ impl<'a> TestWorld<'a> {
                 }
                 self.answer(now_ms, id, command, refused.map_or_else(null, failure));
             }
-            WorkflowCommand::Publish { .. } | WorkflowCommand::SendSignal { .. } => {
-                self.answer(now_ms, id, command, null())
+            WorkflowCommand::Publish { .. } => self.answer(now_ms, id, command, null()),
+            WorkflowCommand::SendSignal { invocation, name, payload } => {
+                let answer = self.send_signal(invocation, wit::Signal { name, payload });
+                self.answer(now_ms, id, command, answer);
             }
             request @ (WorkflowCommand::GetState { .. }
             | WorkflowCommand::StateNames
@@ -526,12 +528,11 @@ impl<'a> TestWorld<'a> {
     /// Fails the command at its deadline, unless it was answered.
     fn overdue(&mut self, id: &str, command: u32, timeout_ms: Option<u64>) {
         if let Some(timeout_ms) = timeout_ms {
-            let what = self.open[&(id.to_owned(), command)].clone();
             self.answer(
                 self.now_ms.saturating_add(timeout_ms),
                 id,
                 command,
-                failure(Error::timed_out(what)),
+                failure(Error::with_code(Error::TIMED_OUT, "timed out")),
             );
         }
     }
@@ -569,17 +570,26 @@ impl<'a> TestWorld<'a> {
         let Some(place) = self.promises.get(promise).cloned() else {
             return failure(Error::terminal(
                 Error::NOT_FOUND,
-                format!("there is no promise `{promise}`"),
+                format!("`{promise}` does not exist"),
             ));
         };
-        if !self.open.contains_key(&place) {
-            return failure(Error::terminal(
-                409,
-                format!("promise `{promise}` is settled already"),
-            ));
-        }
+        // The first settlement counts; a later one changes nothing.
         let (owner, command) = place;
         self.answer(self.now_ms, &owner, command, outcome);
+        null()
+    }
+
+    /// Sends a signal to another invocation. Returns the answer for the sender.
+    fn send_signal(&mut self, invocation: String, signal: wit::Signal) -> wit::Outcome {
+        let Some(receiver) = self.invocations.get(&invocation) else {
+            let message = format!("`{invocation}` does not exist");
+            return failure(Error::terminal(Error::NOT_FOUND, message));
+        };
+        let event = wit::Event::Signal(signal);
+        if receiver.outcome.is_some() {
+            return failure(Error::terminal(409, format!("`{invocation}` has ended")));
+        }
+        self.decide(self.now_ms, TestAction::Tell { invocation, event });
         null()
     }
 

@@ -5,8 +5,10 @@ import { milliseconds } from '../core/duration.js';
 import type { CallRecord, Command, Level, Outcome, Payload } from '../core/engine.js';
 import { success } from '../core/execution.js';
 import { Code } from '../core/failure.js';
+import { decode } from '../core/value.js';
 import { Attempts, type AttemptWorld, type Subject } from './attempts.js';
 import type { Invocation } from './invocation.js';
+import { misfit } from './json-schema.js';
 import { type ObjectAddress, objectAddress } from './objects.js';
 import { NULL, failure } from './scenario.js';
 import type { World } from './world.js';
@@ -54,6 +56,8 @@ export class Calls {
   /** Calls a function: it begins when everything that was ready has been told. */
   call(invocation: Invocation, index: number, child: string, address: string, input: Payload, options: CallRecord): void {
     const { definition, double, object, name } = this.#target(invocation, address);
+    const unfit = double === undefined ? misfit(definition?.options.input, decode(input)) : undefined;
+    if (unfit !== undefined) return this.#world.answer(invocation, index, failure(Code.BadInput, `the input does not fit the schema of \`${name}\`: ${unfit}`));
     const own = definition?.options.timeout;
     const timeoutMs = options.timeoutMs ?? (own === undefined ? undefined : milliseconds(own, '`timeout`'));
     const deadline = timeoutMs === undefined ? undefined : this.#world.nowMs + timeoutMs;

@@ -40,6 +40,8 @@ export class Invocation {
   readonly reads: EngineEvent[] = [];
   /** Results of `run`. */
   readonly results: EngineEvent[] = [];
+  /** True once it was started. A workflow that only waits for a signal has no further record then. */
+  hasBegun = false;
   cancelDue = false;
   cancelTold = false;
   /** The path of the object whose function it is. */

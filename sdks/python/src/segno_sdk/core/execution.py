@@ -181,7 +181,7 @@ class Execution:
             case CancelRequested():
                 self.is_cancelled = True
                 if self._main is not None and not self._ending:
-                    self._main.cancel("the workflow was cancelled")
+                    self._main.cancel("the invocation was cancelled")
 
     def _complete(self, index: int, outcome: Outcome) -> None:
         if self.loop.due(index):
@@ -263,7 +263,7 @@ class Execution:
         except Failure as failure:
             return failure
         except asyncio.CancelledError as error:
-            return Failure(CANCELLED, str(error) or "the workflow was cancelled")
+            return Failure(CANCELLED, str(error) or "the invocation was cancelled")
         except TimeoutError as error:
             return Failure(TIMED_OUT, str(error) or "a time limit passed")
         except ContinueAsNew as ended:

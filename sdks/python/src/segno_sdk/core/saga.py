@@ -148,7 +148,7 @@ class Saga:
         elif isinstance(error, TimeoutError):
             raise await self.unwind(Failure(TIMED_OUT, str(error) or "a time limit passed")) from None
         elif isinstance(error, asyncio.CancelledError):
-            undone = await self.unwind(Failure(CANCELLED, str(error) or "it was cancelled"))
+            undone = await self.unwind(Failure(CANCELLED, str(error) or "the invocation was cancelled"))
             raise asyncio.CancelledError(undone.message) from None
 
     def _declare(self, name: str, compensate: Any, on_unknown: str) -> SagaStep:

@@ -44,11 +44,7 @@ def perform(world: "World", invocation: Invocation, request: Request) -> None:
         case "cancel":
             cancel(world, invocation, request)
         case "send-signal":
-            world.decide(
-                world.now_ms,
-                lambda: world.tell(request.name, SignalArrived(request.promise, request.payload or "null")),
-            )
-            world.answer(world.now_ms, id, index, NULL)
+            world.answer(world.now_ms, id, index, world.send_signal(request))
         case "publish":
             world.answer(world.now_ms, id, index, NULL)
         case "run" | "unread" | "continue-as-new":
@@ -172,7 +168,7 @@ def cancel(world: "World", invocation: Invocation, request: Request) -> None:
     if child is not None:
         world.decide(world.now_ms, lambda: world.tell(child.id, CancelRequested()))
     else:
-        world.answer(world.now_ms, invocation.id, request.number, FailureRecord(CANCELLED, "it was cancelled"))
+        world.answer(world.now_ms, invocation.id, request.number, FailureRecord(CANCELLED, "cancelled"))
     world.answer(world.now_ms, invocation.id, request.index, NULL)
 
 
