@@ -50,6 +50,8 @@ class Suite:
             sys.exit(f"there is no program {', '.join(sorted(unknown))} in scenarios.json")
         self.programs = {name: one for name, one in self.all["programs"].items() if not names or name in names}
         self.found: dict[str, list[str]] = {}
+        #: The results on the host, by the id of the execution.
+        self.hosted: dict[str, Result] = {}
 
     def kept(self, name: str) -> Path:
         """The file with the journals of a program."""
@@ -106,7 +108,7 @@ class Suite:
 # In the test kits.
 
 
-def build_native(language: str, segno: str) -> None:
+def build_native(language: str) -> None:
     """Builds what `native` starts."""
     if language == "typescript":
         subprocess.run(["node", "native.mjs", "--build"], cwd=HERE / "typescript", check=True)
@@ -118,7 +120,7 @@ def native(language: str, suite: Suite) -> dict[str, Result]:
     """Runs all programs in the test kit of a language."""
     commands = {
         "typescript": ["node", "native.mjs"],
-        "python": [os.environ.get("PYTHON", sys.executable), "native.py"],
+        "python": [str(HERE / "python/.venv/bin/python"), "native.py"],
         "rust": ["cargo", "run", "--quiet", "--package", "conformance", "--example", "native", "--"],
     }
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
@@ -268,7 +270,7 @@ def on_host(host: Host, suite: Suite, languages: list[str], shop: Shop) -> None:
             host.kill()
             host.start()
             list(pool.map(lambda one: whole(one, is_begun=True), killed))
-    suite.results = results  # type: ignore[attr-defined]
+    suite.hosted = results
 
 
 def policy(languages: list[str], folder: Path, settings: dict[str, Any]) -> str:
@@ -307,7 +309,7 @@ def build_module(language: str, segno: str) -> str:
 
 def write(suite: Suite, language: str) -> None:
     """Keeps the journals that the host has of one language. What `by_language` has stays."""
-    results: dict[str, Result] = getattr(suite, "results")
+    results = suite.hosted
     for name in suite.programs:
         result = results[f"{language}-{name}"]
         if result.error is not None:
@@ -343,7 +345,6 @@ def main() -> None:
     parser.add_argument("--native", action="store_true", help="only in the test kits")
     parser.add_argument("--host", action="store_true", help="only on the host")
     parser.add_argument("--write", action="store_true", help="keep the journals")
-    parser.add_argument("--built", action="store_true", help="take the modules that are in build/ already")
     parser.add_argument("programs", nargs="*")
     options = parser.parse_args()
     suite, languages = Suite(options.programs), options.languages.split(",")
@@ -357,9 +358,13 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             host = Host(options.segno, options.port, Path(folder), policy(languages, Path(folder), suite.all["settings"]))
             try:
-                for language in languages:
+
+                def deploy(language: str) -> None:
                     host.deploy(build_module(language, options.segno), f"conformance-{language}")
                     report(f"built and deployed: {language}")
+
+                with ThreadPoolExecutor(len(languages)) as pool:
+                    list(pool.map(deploy, languages))
                 on_host(host, suite, languages, shop)
             finally:
                 host.kill()
@@ -370,7 +375,7 @@ def main() -> None:
             write(suite, languages[0])
     if not options.host:
         for language in languages:
-            build_native(language, options.segno)
+            build_native(language)
             for name, result in native(language, suite).items():
                 suite.check(name, language, "test kit", result)
             report(f"run in the test kit: {language}")
@@ -379,8 +384,7 @@ def main() -> None:
         for complaint in complaints:
             print(f"    {complaint}")
     count = len(suite.programs)
-    forms = f"{' and '.join(languages)}"
-    print(f"{count - len(suite.found)} of {count} programs are the same in {forms}")
+    print(f"{count - len(suite.found)} of {count} programs are the same in {' and '.join(languages)}")
     sys.exit(1 if suite.found else 0)
 
 

@@ -33,6 +33,7 @@ use crate::{
     handler::Handlers,
     invocation::CurrentInvocation,
     journal::WorkflowCommand,
+    message::Message,
     module::Module,
     payload::Payload,
     plan,
@@ -585,10 +586,22 @@ impl<'a> TestWorld<'a> {
             let message = format!("`{invocation}` does not exist");
             return failure(Error::terminal(Error::NOT_FOUND, message));
         };
-        let event = wit::Event::Signal(signal);
         if receiver.outcome.is_some() {
             return failure(Error::terminal(409, format!("`{invocation}` has ended")));
         }
+        let known: Vec<&str> =
+            (receiver.entry.messages)().iter().filter_map(Message::signal_name).collect();
+        let is_unknown = !known.is_empty() && !known.contains(&signal.name.as_str());
+        if !(receiver.entry.describe)().signals || is_unknown {
+            let takes = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            let message = format!(
+                "`{called}` of `{invocation}` does not take the signal `{}`: it takes {takes}",
+                signal.name,
+                called = receiver.entry.name,
+            );
+            return failure(Error::terminal(Error::REFUSED, message));
+        }
+        let event = wit::Event::Signal(signal);
         self.decide(self.now_ms, TestAction::Tell { invocation, event });
         null()
     }

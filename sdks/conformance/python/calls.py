@@ -99,3 +99,10 @@ async def limits_labels(order: dict[str, str], ctx: Context) -> str:
     return await ctx.call(
         limited, order["customer"], labels={"customer": order["customer"]}, timeout="1m", attempt_timeout="30s"
     )
+
+
+@workflow(name="fan-out-failures")
+async def fan_out_failures(ctx: Context) -> list[Any]:
+    calls = (ctx.call(double, 4), ctx.call(declined), ctx.call(double, 5))
+    settled = await asyncio.gather(*calls, return_exceptions=True)
+    return [one.code if isinstance(one, Failure) else one for one in settled]

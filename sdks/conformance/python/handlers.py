@@ -65,3 +65,8 @@ async def open(house: House, door: int, ctx: Context) -> int:
     house.doors += 1
     await ctx.sleep("500ms")
     return door
+
+
+@updates_done.query
+def more(house: House, than: int) -> bool:
+    return house.doors > than

@@ -35,3 +35,9 @@ async def ask(url: str, ctx: ActivityContext) -> list[Any]:
 @workflow(name="http-activity")
 async def http_activity(url: str, ctx: Context) -> list[Any]:
     return await ctx.call(ask, url)
+
+
+@workflow(name="http-headers")
+async def http_headers(url: str, ctx: Context) -> str:
+    answer = await ctx.http("POST", f"{url}/note", headers={"x-shop": "north"}, data="ü", timeout="1m")
+    return answer.text

@@ -1,5 +1,6 @@
 """Objects: their state, their turns, and their promises."""
 
+import asyncio
 from typing import Any
 
 from segno_sdk import Context, Failure, Object, ObjectPromise, State, StateMap, exclusive, once, shared, workflow
@@ -96,3 +97,10 @@ async def object_once(key: str, ctx: Context) -> list[str | int]:
     except Failure as failure:
         return [first, failure.code]
     return []
+
+
+@workflow(name="object-queue")
+async def object_queue(key: str, ctx: Context) -> list[Any]:
+    counter = ctx.object(Counter, key)
+    totals = await asyncio.gather(counter.add(1), counter.add(10), counter.add(100))
+    return [totals, list(await counter.read())]

@@ -63,7 +63,20 @@ async def signal_sent(ctx: Context) -> str:
 @workflow(name="signal-unknown")
 async def signal_unknown(ctx: Context) -> int:
     try:
-        await ctx.send_signal("nobody", "hello", None)
+        await ctx.send_signal("nobody", "hello")
     except Failure as failure:
         return failure.code
     return 0
+
+
+@workflow(name="signal-undeclared")
+async def signal_undeclared(ctx: Context) -> list[int | str]:
+    waiting = ctx.call(receiver)
+    await ctx.sleep("300ms")
+    code = 0
+    try:
+        await ctx.send_signal(waiting.id, "bye")
+    except Failure as failure:
+        code = failure.code
+    await ctx.send_signal(waiting.id, "hello", "from above")
+    return [code, await waiting]

@@ -72,3 +72,8 @@ export const limitsLabels = workflow(
     return ctx.call(limited, order.customer, { labels: { customer: order.customer }, timeout: '1m', attemptTimeout: '30s' });
   },
 );
+
+export const fanOutFailures = workflow({ name: 'fan-out-failures' }, async (_, ctx) => {
+  const settled = await Promise.allSettled([ctx.call(double, 4), ctx.call(declined), ctx.call(double, 5)]);
+  return settled.map((one) => (one.status === 'fulfilled' ? one.value : one.reason.code));
+});

@@ -45,6 +45,7 @@ export const updatesDone = workflow(
   {
     name: 'updates-done',
     shared: (): { doors: number } => ({ doors: 0 }),
+    queries: { more: query({ input: json<number>({ type: 'integer' }) }, (house: { doors: number }, than) => house.doors > than) },
     updates: {
       open: update({ input: json<number>({ type: 'integer' }) }, async (house: { doors: number }, door, ctx) => {
         house.doors += 1;

@@ -29,3 +29,8 @@ export const ask = activity({ input: address }, async (url, ctx) => {
 });
 
 export const httpActivity = workflow({ name: 'http-activity', input: address }, async (url, ctx) => ctx.call(ask, url));
+
+export const httpHeaders = workflow({ name: 'http-headers', input: address }, async (url, ctx) => {
+  const answer = await ctx.http({ method: 'POST', url: `${url}/note`, headers: { 'x-shop': 'north' }, body: 'ü' }, { timeout: '1m' });
+  return answer.text();
+});

@@ -73,3 +73,9 @@ export const objectOnce = workflow({ name: 'object-once', input: text }, async (
   const first = await gate.run();
   return [first, await gate.run().then(() => 0, (error: Failure) => error.code)];
 });
+
+export const objectQueue = workflow({ name: 'object-queue', input: text }, async (key, ctx) => {
+  const counter = ctx.object(Counter, key);
+  const totals = await Promise.all([counter.add(1), counter.add(10), counter.add(100)]);
+  return [totals, await counter.read()];
+});

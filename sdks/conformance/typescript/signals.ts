@@ -49,3 +49,14 @@ export const signalUnknown = workflow({ name: 'signal-unknown' }, async (_, ctx)
     (error: Failure) => error.code,
   );
 });
+
+export const signalUndeclared = workflow({ name: 'signal-undeclared' }, async (_, ctx) => {
+  const waiting = ctx.call(receiver);
+  await ctx.sleep(300);
+  const code = await ctx.sendSignal(waiting.id, 'bye').then(
+    () => 0,
+    (error: Failure) => error.code,
+  );
+  await ctx.sendSignal(waiting.id, 'hello', 'from above');
+  return [code, await waiting];
+});

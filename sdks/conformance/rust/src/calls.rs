@@ -103,3 +103,10 @@ pub async fn limits_labels(ctx: Context, order: Order) -> Result<String> {
         .attempt_timeout(millis(30_000))
         .await
 }
+
+#[segno::workflow(name = "fan-out-failures")]
+pub async fn fan_out_failures(ctx: Context) -> Result<(i64, u32, i64)> {
+    let (first, failed, last) =
+        segno::join3(ctx.call(double, &4), ctx.call(declined, &()), ctx.call(double, &5)).await;
+    Ok((first?, code(failed), last?))
+}

@@ -66,3 +66,8 @@ pub async fn open(ctx: Context, doors: Shared<u32>, door: u32) -> Result<u32> {
     ctx.sleep(millis(500)).await?;
     Ok(door)
 }
+
+#[segno::query(updates_done)]
+pub fn more(doors: &u32, than: u32) -> Result<bool> {
+    Ok(*doors > than)
+}

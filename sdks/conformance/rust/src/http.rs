@@ -44,3 +44,9 @@ pub async fn ask(ctx: ActivityContext, url: String) -> Result<(u16, Value)> {
 pub async fn http_activity(ctx: Context, url: String) -> Result<(u16, Value)> {
     ctx.call(ask, &url).await
 }
+
+#[segno::workflow(name = "http-headers")]
+pub async fn http_headers(ctx: Context, url: String) -> Result<String> {
+    let request = Request::post(format!("{url}/note")).header("x-shop", "north").body("ü");
+    Ok(ctx.http(request).timeout(millis(60_000)).await?.text())
+}

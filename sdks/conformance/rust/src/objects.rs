@@ -112,3 +112,10 @@ pub async fn object_once(ctx: Context, key: String) -> Result<(String, u32)> {
     let first = gate.run().await?;
     Ok((first, code(gate.run().await)))
 }
+
+#[segno::workflow(name = "object-queue")]
+pub async fn object_queue(ctx: Context, key: String) -> Result<((i64, i64, i64), Reading)> {
+    let counter = ctx.object::<Counter>(key);
+    let totals = segno::try_join3(counter.add(&1), counter.add(&10), counter.add(&100)).await?;
+    Ok((totals, counter.read().await?))
+}

@@ -66,3 +66,12 @@ pub async fn signal_sent(ctx: Context) -> Result<String> {
 pub async fn signal_unknown(ctx: Context) -> Result<u32> {
     Ok(code(ctx.send_signal("nobody", "hello", &()).await))
 }
+
+#[segno::workflow(name = "signal-undeclared")]
+pub async fn signal_undeclared(ctx: Context) -> Result<(u32, String)> {
+    let waiting = ctx.call(receiver, &()).start();
+    ctx.sleep(millis(300)).await?;
+    let code = code(ctx.send_signal(&waiting.id(), "bye", &()).await);
+    ctx.send_signal(&waiting.id(), "hello", "from above").await?;
+    Ok((code, waiting.await?))
+}

@@ -19,9 +19,10 @@ from .engine import (
     Success,
     WorkflowFacts,
 )
-from .failure import CANCELLED, TIMED_OUT, Failure, NotJson
+from .failure import TIMED_OUT, Failure, NotJson
 from .function import Workflow
 from .loop import Loop
+from .saga_report import of_cancellation
 from .updates import UPDATE, Updates
 from .waits import Command, ConditionWait, Signals
 
@@ -263,7 +264,7 @@ class Execution:
         except Failure as failure:
             return failure
         except asyncio.CancelledError as error:
-            return Failure(CANCELLED, str(error) or "the invocation was cancelled")
+            return of_cancellation(error)
         except TimeoutError as error:
             return Failure(TIMED_OUT, str(error) or "a time limit passed")
         except ContinueAsNew as ended:

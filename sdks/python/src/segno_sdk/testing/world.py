@@ -17,7 +17,7 @@ from ..core.engine import (
     WorkflowFacts,
 )
 from ..core.execution import Execution
-from ..core.failure import CANCELLED, CONFLICT, NOT_FOUND
+from ..core.failure import CANCELLED, CONFLICT, NOT_FOUND, REFUSED
 from ..core.function import Function, Workflow
 from ..core.randomness import Randomness
 from ..core.updates import UPDATE
@@ -120,7 +120,8 @@ class World:
         seed = _seed(self.seed, name)
         facts = WorkflowFacts(name, parent[0] if parent else None, self.now_ms, seed)
         key = call.key if call else None
-        journal = Journal(name, function.name, input, key, self.doubles.logs)
+        called = f"{call.path}/{function.name.partition('/')[2]}" if call else function.name
+        journal = Journal(name, called, input, key, self.doubles.logs)
         invocation = Invocation(
             id,
             function,
@@ -257,6 +258,11 @@ class World:
             return FailureRecord(NOT_FOUND, f"`{request.name}` does not exist")
         if receiver.outcome is not None:
             return FailureRecord(CONFLICT, f"`{request.name}` has ended")
+        known = list(receiver.function.signals or {})
+        if not receiver.function.takes_signals or (known and request.promise not in known):
+            called = f"`{receiver.function.name}` of `{request.name}`"
+            takes = ", ".join(known) or "none"
+            return FailureRecord(REFUSED, f"{called} does not take the signal `{request.promise}`: it takes {takes}")
         signal = SignalArrived(request.promise, request.payload or "null")
         self.decide(self.now_ms, partial(self.tell, request.name, signal))
         return NULL
