@@ -32,7 +32,12 @@ def comparable(records: list[Record], id: str, url: str, random: list[str]) -> l
         if record["kind"] == "notified" and record["index"] in drawn:
             record["outcome"] = "RANDOM"
     hidden = ("seq", "at_ms", "module")
-    return in_order([{name: value for name, value in record.items() if name not in hidden and value is not None} for record in shown])
+    return in_order(
+        [
+            {name: value for name, value in record.items() if name not in hidden and value is not None}
+            for record in shown
+        ]
+    )
 
 
 def in_order(records: list[Record]) -> list[Record]:
@@ -42,7 +47,9 @@ def in_order(records: list[Record]) -> list[Record]:
     for record in records:
         place = len(ordered)
         if record["kind"] == "notified":
-            while place > 0 and ordered[place - 1]["kind"] == "notified" and ordered[place - 1]["index"] > record["index"]:
+            while (
+                place > 0 and ordered[place - 1]["kind"] == "notified" and ordered[place - 1]["index"] > record["index"]
+            ):
                 place -= 1
         ordered.insert(place, record)
     return ordered
@@ -71,4 +78,8 @@ def differences(one: list[Record] | None, other: list[Record] | None) -> Iterato
         left = one[place] if place < len(one) else None
         right = other[place] if place < len(other) else None
         if left != right:
-            yield place, json.dumps(left, ensure_ascii=False, sort_keys=True), json.dumps(right, ensure_ascii=False, sort_keys=True)
+            yield (
+                place,
+                json.dumps(left, ensure_ascii=False, sort_keys=True),
+                json.dumps(right, ensure_ascii=False, sort_keys=True),
+            )

@@ -1,6 +1,6 @@
 """Runs programs in the test kit, and writes what they gave.
 
-    python native.py SCENARIOS OUT [PROGRAM…]
+python native.py SCENARIOS OUT [PROGRAM…]
 """
 
 import json
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import app
+
 from segno_sdk import Failure, Module
 from segno_sdk.http import Response
 from segno_sdk.testing import TestHost

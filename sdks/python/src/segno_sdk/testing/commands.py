@@ -3,7 +3,7 @@
 import json
 from typing import TYPE_CHECKING
 
-from ..core.engine import CancelRequested, Completed, FailureRecord, Outcome, SignalArrived, Success
+from ..core.engine import CancelRequested, Completed, FailureRecord, Outcome, Success
 from ..core.failure import CANCELLED, TIMED_OUT
 from ..core.function import Activity, Workflow
 from ..core.options import Retry
