@@ -403,7 +403,8 @@ impl CurrentInvocation {
         let mut forgotten = Vec::new();
         for (index, wait) in &mut state.open {
             if let Some(waker) = wait.waker.take() {
-                wait.outcome = Some(wit::Outcome::Failure(Error::invocation_cancelled().into_failure()));
+                wait.outcome =
+                    Some(wit::Outcome::Failure(Error::invocation_cancelled().into_failure()));
                 forgotten.push(*index);
                 wakers.push(waker);
             }

@@ -160,7 +160,11 @@ fn fields(given: impl IntoIterator<Item = (&'static str, Value)>) -> Map<String,
     given.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-fn called(input: &Payload, options: &wit::CallOptions, start_ms: Option<u64>) -> Map<String, Value> {
+fn called(
+    input: &Payload,
+    options: &wit::CallOptions,
+    start_ms: Option<u64>,
+) -> Map<String, Value> {
     payload_fields("input", input).into_iter().chain(options_of(options, start_ms)).collect()
 }
 
@@ -190,11 +194,8 @@ fn saga_step(step: Option<&sagas::Step>) -> Map<String, Value> {
     let Some(sagas::Step { saga, seq, compensate, compensate_unknown }) = step else {
         return Map::new();
     };
-    let mut shown = fields([
-        ("saga", json!(saga)),
-        ("seq", json!(seq)),
-        ("compensate", json!(compensate)),
-    ]);
+    let mut shown =
+        fields([("saga", json!(saga)), ("seq", json!(seq)), ("compensate", json!(compensate))]);
     if *compensate_unknown {
         shown.insert("unknown".to_owned(), json!("compensate"));
     }
@@ -206,10 +207,8 @@ fn settlement(outcome: &wit::Outcome) -> Map<String, Value> {
     match outcome {
         wit::Outcome::Success(payload) => payload_fields("success", payload),
         wit::Outcome::Failure(failure) => {
-            let mut shown = fields([
-                ("code", json!(failure.code)),
-                ("message", short(json!(failure.message))),
-            ]);
+            let mut shown =
+                fields([("code", json!(failure.code)), ("message", short(json!(failure.message)))]);
             if let Some(details) = &failure.details {
                 shown.extend(payload_fields("details", details));
             }

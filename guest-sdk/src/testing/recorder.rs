@@ -19,7 +19,10 @@ use crate::{
 pub(super) enum TestRecord {
     Asked(WorkflowCommand),
     Ran(String),
-    Told { at_ms: u64, event: wit::Event },
+    Told {
+        at_ms: u64,
+        event: wit::Event,
+    },
     /// Numbers of signals that were never received.
     Unread(Vec<u32>),
     Continued(GenerationStart),

@@ -29,6 +29,9 @@ use crate::{
     time::Timestamp,
 };
 
+/// Minimum length of a secret, in bytes: so that it can be found in other text.
+const SECRET_BYTES_MIN: usize = 8;
+
 /// One run of a workflow in a controlled environment. See the [module](super).
 pub struct Test {
     invocation: String,
@@ -122,8 +125,17 @@ impl Test {
     }
 
     /// Sets the value that activities read with `ctx.secret`.
+    ///
+    /// # Panics
+    /// If the value has fewer than 8 bytes, which a host refuses.
     pub fn secret(&mut self, name: &str, value: impl Into<String>) -> &mut Self {
-        lock(&self.doubles).secrets.insert(name.to_owned(), value.into());
+        let value = value.into();
+        let length = value.len();
+        assert!(
+            length >= SECRET_BYTES_MIN,
+            "the secret `{name}` has {length} bytes, and a host takes {SECRET_BYTES_MIN} or more: put a setting in `env`",
+        );
+        lock(&self.doubles).secrets.insert(name.to_owned(), value);
         self
     }
 

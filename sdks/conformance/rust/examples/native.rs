@@ -182,7 +182,8 @@ fn serve(test: &mut Test, answers: &BTreeMap<String, Vec<(u16, Value)>>) {
             };
             let body = value.to_string();
             let length = body.len().to_string();
-            let answer = Response::new(status, body).with_header("content-type", "application/json");
+            let answer =
+                Response::new(status, body).with_header("content-type", "application/json");
             Ok(answer.with_header("content-length", length))
         });
     }

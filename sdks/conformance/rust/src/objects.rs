@@ -102,7 +102,12 @@ pub async fn object_promise(
     let before = gate.status().await?;
     let running = gate.run().start();
     ctx.sleep(millis(300)).await?;
-    Ok((before, gate.open(&"ada".to_owned()).await?, gate.open(&"bob".to_owned()).await?, running.await?))
+    Ok((
+        before,
+        gate.open(&"ada".to_owned()).await?,
+        gate.open(&"bob".to_owned()).await?,
+        running.await?,
+    ))
 }
 
 #[segno::workflow(name = "object-once")]

@@ -20,6 +20,9 @@ import { Asked, PromiseScript, type Scenario, answered } from './scenario.js';
 import { withGlobals } from './scopes.js';
 import { type LogLine, World } from './world.js';
 
+/** The minimum length of a secret, in bytes: so that it can be found in other text. */
+const SECRET_BYTES_MIN = 8;
+
 /** The options of a test host. */
 export interface TestHostOptions {
   /**
@@ -170,8 +173,12 @@ export class TestHost {
     return this;
   }
 
-  /** Sets a secret that activities read with `ctx.secret`. */
+  /** Sets a secret that activities read with `ctx.secret`. A host takes secrets of 8 bytes or more. */
   secret(name: string, value: string): this {
+    const { length } = new TextEncoder().encode(value);
+    if (length < SECRET_BYTES_MIN) {
+      throw new TypeError(`the secret \`${name}\` has ${length} bytes, and a host takes ${SECRET_BYTES_MIN} or more: put a setting in \`t.env\``);
+    }
     this.#scenario.doubles.secrets.set(name, value);
     return this;
   }
