@@ -124,6 +124,8 @@ def main() -> None:
     if options.write:
         for name in suite.programs:
             suite.keep(name, suite.hosted[name, languages[0]])
+    for (name, language), found in suite.hosted.items():
+        suite.check(name, language, "host", found)
     if not options.host:
         for language in languages:
             run_natively(language, suite)

@@ -19,7 +19,7 @@ const SHOP: &str = "http://shop.test";
 
 thread_local! {
     /// `FILE:LINE` and the message of the last panic.
-    static PANIC: RefCell<(String, String)> = const { RefCell::new((String::new(), String::new())) };
+    static PANIC: RefCell<(String, String)> = RefCell::default();
 }
 
 #[derive(Deserialize)]
