@@ -103,7 +103,9 @@ def answered(answer: dict[str, Any]) -> Any:
 
 def place_in(text: str) -> str:
     """`FILE:LINE` of a defect in the report of the host."""
-    place = text.split("panicked at ")[-1].split("\\n")[0].split('"')[0]
+    # Below the first place are those of the interpreter.
+    found = text.split("panicked at ")
+    place = found[1].split("\\n")[0].split('"')[0] if len(found) > 1 else text
     return ":".join(place.split(":")[:2])
 
 
