@@ -313,7 +313,8 @@ impl Context {
     /// with an error.
     ///
     /// # Errors
-    /// Code 404 if the promise does not exist, 409 if it is already settled.
+    /// Code 404 if the promise does not exist. The first settlement counts: a later one succeeds and
+    /// changes nothing.
     pub fn settle<T: Serialize + ?Sized>(&self, promise: &str, outcome: Result<&T>) -> Step<()> {
         let outcome = match outcome {
             Ok(value) => payload::encode(&format!("the value of promise `{promise}`"), value)

@@ -87,9 +87,14 @@ impl Error {
         Self::with_code(Self::TIMED_OUT, format!("{what} timed out"))
     }
 
-    /// Creates the error of an await in a cancelled invocation.
+    /// Creates the error of a cancelled command.
     pub fn cancelled() -> Self {
         Self::with_code(Self::CANCELLED, "cancelled")
+    }
+
+    /// Creates the error of an await in a cancelled invocation.
+    pub(crate) fn invocation_cancelled() -> Self {
+        Self::with_code(Self::CANCELLED, "the invocation was cancelled")
     }
 
     /// Adds structured details for programs. Details that cannot be written as JSON are replaced by

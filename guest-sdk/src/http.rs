@@ -146,6 +146,13 @@ impl Response {
         )
     }
 
+    /// Adds a header, for tests.
+    #[must_use]
+    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
     /// The HTTP status code.
     pub fn status(&self) -> u16 {
         self.status
@@ -242,7 +249,11 @@ impl From<Response> for EncodedResponse {
             Ok(text) => (Some(text), None),
             Err(error) => (None, Some(BASE64_STANDARD.encode(error.into_bytes()))),
         };
-        let headers = Headers::Pairs(response.headers);
+        let map: BTreeMap<String, String> = response.headers.iter().cloned().collect();
+        let headers = match map.len() == response.headers.len() {
+            true => Headers::Map(map),
+            false => Headers::Pairs(response.headers),
+        };
         Self { status: response.status, headers, body, body_base64 }
     }
 }

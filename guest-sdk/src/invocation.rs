@@ -244,7 +244,7 @@ impl CurrentInvocation {
             if let Some(signal) = taken {
                 state.signals.push_front(signal);
             }
-            return Poll::Ready(Err(Error::cancelled()));
+            return Poll::Ready(Err(Error::invocation_cancelled()));
         }
         match taken {
             Some((_, signal)) => {
@@ -269,7 +269,7 @@ impl CurrentInvocation {
         let listener =
             state.listeners.get_mut(&key).expect("a listener is removed only when it is dropped");
         if std::mem::take(&mut listener.cancelled) {
-            return Poll::Ready(Err(Error::cancelled()));
+            return Poll::Ready(Err(Error::invocation_cancelled()));
         }
         match holds {
             true => {
@@ -403,7 +403,8 @@ impl CurrentInvocation {
         let mut forgotten = Vec::new();
         for (index, wait) in &mut state.open {
             if let Some(waker) = wait.waker.take() {
-                wait.outcome = Some(wit::Outcome::Failure(Error::cancelled().into_failure()));
+                wait.outcome =
+                    Some(wit::Outcome::Failure(Error::invocation_cancelled().into_failure()));
                 forgotten.push(*index);
                 wakers.push(waker);
             }

@@ -23,6 +23,12 @@ impl Message {
         Self { kind: MessageKind::Signal, name, schema: schema::<T> }
     }
 
+    /// The name, if it is a signal.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn signal_name(&self) -> Option<&'static str> {
+        (self.kind == MessageKind::Signal).then_some(self.name)
+    }
+
     pub(crate) fn describe(&self, function: &str) -> MessageDescription {
         MessageDescription {
             function: function.to_owned(),

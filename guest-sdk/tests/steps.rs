@@ -14,6 +14,7 @@ use std::{
 use segno::{
     ActivityContext, Context, Error, Result, RetryPolicy, Timestamp,
     http::{Request, Response},
+    serde_json::Value,
     testing::Test,
 };
 
@@ -229,7 +230,8 @@ fn a_workflow_settles_the_promise_of_another() {
     #[segno::workflow]
     async fn child(ctx: Context, promise: String) -> Result<()> {
         ctx.settle(&promise, Ok("done")).await?;
-        assert_eq!(ctx.settle(&promise, Ok("again")).await.unwrap_err().code(), 409);
+        // The first settlement counts.
+        ctx.settle(&promise, Ok("again")).await?;
         assert_eq!(
             ctx.settle::<()>("nobody's", Err(Error::cancelled())).await.unwrap_err().code(),
             404
@@ -377,4 +379,37 @@ fn without_its_feature_a_test_says_what_a_graph_takes() {
         ctx.graph("{}", &()).await
     }
     drop(Test::new().run(graph, &()));
+}
+
+#[segno::workflow(signals(hello: String))]
+async fn listener(ctx: Context) -> Result<String> {
+    ctx.signal("hello").await
+}
+
+#[segno::workflow]
+async fn speaker(ctx: Context) -> Result<(u32, u32, String)> {
+    let listening = ctx.call(listener, &()).start();
+    let code = |sent: Result<()>| sent.err().map_or(0, |error| error.code());
+    let nobody = code(ctx.send_signal("nobody", "hello", "x").await);
+    let undeclared = code(ctx.send_signal(&listening.id(), "bye", "x").await);
+    ctx.send_signal(&listening.id(), "hello", "from above").await?;
+    Ok((nobody, undeclared, listening.await?))
+}
+
+#[test]
+fn a_signal_reaches_another_workflow_that_declares_it() {
+    let mut test = Test::new();
+    let heard = test.run(speaker, &()).unwrap();
+    assert_eq!(heard, (404, 422, "from above".to_owned()));
+    test.replay_check();
+
+    let kinds = |id: &str| -> Vec<String> {
+        let kind = |record: Value| match record["command"].as_str() {
+            Some(command) => command.to_owned(),
+            None => record["kind"].as_str().unwrap_or_default().to_owned(),
+        };
+        test.journal(id).into_iter().map(kind).collect()
+    };
+    assert_eq!(kinds("test/0"), ["started", "signal", "finished"]);
+    assert_eq!(kinds("test")[..4], ["started", "call", "send-signal", "notified"]);
 }

@@ -39,7 +39,7 @@ const NOT_RUN: [(&str, &str, &str); 28] = [
         "segno start auction/auction",
         "shows answers; `handlers.rs` asks the same of it",
     ),
-    ("docs/python.md", "python3 -m venv", "needs pip; `sdks/conformance/python` does the same"),
+    ("docs/python.md", "python3 -m venv", "needs pip; `sdks/conformance` does the same"),
     ("docs/queries.md", "segno update cart-7", "of a module that is not shown"),
     ("docs/queries.md", "curl", "shows answers; `handlers.rs` asks the same of it"),
     ("docs/resonate.md", "segno serve &", "needs npm and an application that is not part of Segno"),

@@ -1,5 +1,5 @@
 //! The packages for npm and PyPI: their own tests, with types and lints, and the conformance
-//! programs, whose journals are the same in a test kit and on a host.
+//! programs in Rust, TypeScript and Python, whose journals are the same in a test kit and on a host.
 //!
 //! They need tools from npm and PyPI, and run with `SEGNO_CLIENTS=1`. With
 //! `SEGNO_CLIENTS=required`, as in CI, they have to run.
@@ -20,13 +20,18 @@ fn passes(package: &str) {
 }
 
 #[test]
-fn the_package_for_typescript_does_what_the_host_does() {
+fn the_package_for_typescript_passes_its_tests() {
     passes("typescript");
 }
 
 #[test]
-fn the_package_for_python_does_what_the_host_does() {
+fn the_package_for_python_passes_its_tests() {
     passes("python");
+}
+
+#[test]
+fn programs_have_the_same_journal_in_three_languages_and_on_a_host() {
+    passes("conformance");
 }
 
 #[test]

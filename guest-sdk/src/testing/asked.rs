@@ -7,6 +7,7 @@ use std::{
 };
 
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
 
 use super::{
     recorder::lock,
@@ -94,6 +95,23 @@ impl Test {
         <I::Update as Handler>::Output: DeserializeOwned,
     {
         self.schedule(HandlerEntry::of_update(update), input)
+    }
+
+    /// Schedules a query or an update of a workflow of a module, by its name; a query if it has both.
+    ///
+    /// # Panics
+    /// If the workflow has no such handler.
+    pub fn ask_named(
+        &mut self,
+        module: &Module,
+        workflow: &str,
+        handler: &str,
+        input: &Value,
+    ) -> Asked<Value> {
+        let is_it = |it: &&HandlerEntry| it.function == workflow && it.name == handler;
+        let entry = module.handlers.iter().find(is_it).copied();
+        let entry = entry.unwrap_or_else(|| panic!("`{workflow}` has no handler `{handler}`"));
+        self.schedule(entry, input)
     }
 
     fn schedule<In: Serialize, Out>(&mut self, entry: HandlerEntry, input: &In) -> Asked<Out> {

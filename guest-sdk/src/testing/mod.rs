@@ -47,6 +47,7 @@ mod verify;
 mod attempt;
 mod doubles;
 mod files;
+mod journal;
 mod recorder;
 mod replay;
 mod world;

@@ -10,7 +10,7 @@ use std::{
 use crate::{
     bindings::segno::workflow::types as wit,
     function::{Entry, announced},
-    journal::{CommandJournal, CommandReceipt, WorkflowCommand},
+    journal::{CommandJournal, CommandReceipt, GenerationStart, WorkflowCommand},
     log::Level,
 };
 
@@ -19,8 +19,16 @@ use crate::{
 pub(super) enum TestRecord {
     Asked(WorkflowCommand),
     Ran(String),
-    Told { at_ms: u64, event: wit::Event },
+    Told {
+        at_ms: u64,
+        event: wit::Event,
+    },
+    /// Numbers of signals that were never received.
+    Unread(Vec<u32>),
+    Continued(GenerationStart),
     Finished(wit::Outcome),
+    /// The end of a generation that has a next one.
+    HandedOver,
 }
 
 /// State shared by all invocations of one test.
@@ -103,6 +111,13 @@ impl TestRecorder {
         self.state().records.clone()
     }
 
+    fn end(&self, record: TestRecord, outcome: &wit::Outcome) {
+        let mut state = self.state();
+        state.finished = true;
+        state.records.push(record);
+        state.todo.push_back(WorldRequest::Finished(outcome.clone()));
+    }
+
     /// Number of issued commands.
     pub(super) fn length(&self) -> u32 {
         self.state().next_index
@@ -174,10 +189,16 @@ impl CommandJournal for TestRecorder {
     }
 
     fn finish(&self, outcome: &wit::Outcome) {
-        let mut state = self.state();
-        state.finished = true;
-        state.records.push(TestRecord::Finished(outcome.clone()));
-        state.todo.push_back(WorldRequest::Finished(outcome.clone()));
+        self.end(TestRecord::Finished(outcome.clone()), outcome);
+    }
+
+    fn unread(&self, signals: &[u32]) {
+        self.state().issue(TestRecord::Unread(signals.to_vec()));
+    }
+
+    fn continue_as_new(&self, next: &GenerationStart, outcome: &wit::Outcome) {
+        self.state().issue(TestRecord::Continued(next.clone()));
+        self.end(TestRecord::HandedOver, outcome);
     }
 
     fn learn(&self, entry: &dyn Any) {

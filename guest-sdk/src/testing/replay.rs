@@ -10,6 +10,8 @@ use crate::{
 
 /// The events that a workflow received, and its commands.
 pub(super) struct WorkflowHistory {
+    /// The name in the journal: `OBJECT@KEY/FUNCTION` for a function of an object.
+    pub(super) name: String,
     pub(super) entry: Entry,
     pub(super) input: Payload,
     pub(super) handlers: Handlers,
@@ -54,6 +56,9 @@ fn describe(record: Option<&TestRecord>) -> String {
         Some(TestRecord::Asked(request)) => format!("{} ({request:?})", request.describe()),
         Some(TestRecord::Ran(name)) => format!("run `{name}`"),
         Some(TestRecord::Told { event, .. }) => format!("the event {event:?}"),
+        Some(TestRecord::Unread(signals)) => format!("the unread signals {signals:?}"),
+        Some(TestRecord::Continued(next)) => format!("the next generation {next:?}"),
+        Some(TestRecord::HandedOver) => "the end of the generation".to_owned(),
         Some(TestRecord::Finished(outcome)) => format!("the end with {outcome:?}"),
     }
 }

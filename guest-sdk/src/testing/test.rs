@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::{
     doubles::{Doubles, SeenRequest},
+    journal,
     recorder::{TestState, lock},
     replay,
     scenario::{Arrival, PromiseScript, PromiseSelector, SignalScript, TestScenario},
@@ -22,10 +23,14 @@ use crate::{
     http::Response,
     journal::WorkflowCommand,
     log::Level,
+    module::Module,
     object::ObjectEntries,
     payload::{self, Payload},
     time::Timestamp,
 };
+
+/// Minimum length of a secret, in bytes: so that it can be found in other text.
+const SECRET_BYTES_MIN: usize = 8;
 
 /// One run of a workflow in a controlled environment. See the [module](super).
 pub struct Test {
@@ -120,8 +125,17 @@ impl Test {
     }
 
     /// Sets the value that activities read with `ctx.secret`.
+    ///
+    /// # Panics
+    /// If the value has fewer than 8 bytes, which a host refuses.
     pub fn secret(&mut self, name: &str, value: impl Into<String>) -> &mut Self {
-        lock(&self.doubles).secrets.insert(name.to_owned(), value.into());
+        let value = value.into();
+        let length = value.len();
+        assert!(
+            length >= SECRET_BYTES_MIN,
+            "the secret `{name}` has {length} bytes, and a host takes {SECRET_BYTES_MIN} or more: put a setting in `env`",
+        );
+        lock(&self.doubles).secrets.insert(name.to_owned(), value);
         self
     }
 
@@ -202,6 +216,23 @@ impl Test {
     pub fn run_json<A, I: Item<A>>(&mut self, function: I, input: &Value) -> Result<Value> {
         let _ = function;
         match self.run_raw(Entry::of::<I::Function>(), None, Payload::Json(input.to_string())) {
+            wit::Outcome::Success(payload) => payload::decode("the result", &payload),
+            wit::Outcome::Failure(failure) => Err(Error::from_failure(failure)),
+        }
+    }
+
+    /// Runs a workflow of a module, by its name for calls, with an input of any JSON type:
+    /// `test.run_named(&segno_module(), "order", &input)`.
+    ///
+    /// # Errors
+    /// The workflow's own error, and code 400 if the input has a wrong type.
+    ///
+    /// # Panics
+    /// If the module has no such function.
+    pub fn run_named(&mut self, module: &Module, function: &str, input: &Value) -> Result<Value> {
+        let entry = module.find(function).copied();
+        let entry = entry.unwrap_or_else(|| panic!("the module has no function `{function}`"));
+        match self.run_raw(entry, None, Payload::Json(input.to_string())) {
             wit::Outcome::Success(payload) => payload::decode("the result", &payload),
             wit::Outcome::Failure(failure) => Err(Error::from_failure(failure)),
         }
@@ -402,6 +433,22 @@ impl Test {
     /// If there was no run yet.
     pub fn forgotten(&self) -> Vec<u32> {
         self.report().forgotten.clone()
+    }
+
+    /// The records of an invocation's journal, by its id, in the form in which a host shows them
+    /// (`GET /v1/invocations/{id}/journal`). Digests are left out.
+    ///
+    /// # Panics
+    /// If there was no run yet, or no workflow with this id in it.
+    pub fn journal(&self, invocation: &str) -> Vec<Value> {
+        let histories = &self.report().histories;
+        let found = histories.iter().find(|history| history.facts.invocation == invocation);
+        let found = found.unwrap_or_else(|| {
+            let known = histories.iter().map(|history| history.facts.invocation.as_str());
+            let known: Vec<&str> = known.collect();
+            panic!("no workflow `{invocation}` ran; there are {}", known.join(", "))
+        });
+        journal::records(found)
     }
 
     /// The virtual time that has passed.

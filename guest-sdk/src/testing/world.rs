@@ -33,6 +33,7 @@ use crate::{
     handler::Handlers,
     invocation::CurrentInvocation,
     journal::WorkflowCommand,
+    message::Message,
     module::Module,
     payload::Payload,
     plan,
@@ -92,6 +93,17 @@ struct TestInvocation {
     /// The command that awaits the result.
     parent: Option<(String, u32)>,
     outcome: Option<wit::Outcome>,
+}
+
+impl TestInvocation {
+    /// The name of its function in journals.
+    fn name(&self) -> String {
+        let name = self.entry.name;
+        match (&self.object, name.split_once('/')) {
+            (Some(object), Some((_, method))) => object.name_of(method),
+            _ => name.to_owned(),
+        }
+    }
 }
 
 enum TestAction {
@@ -197,6 +209,7 @@ impl<'a> TestWorld<'a> {
         let forgotten =
             forgotten.filter(|command| running.recorder.is_forgotten(*command)).collect();
         let histories = self.invocations.into_values().map(|mut running| WorkflowHistory {
+            name: running.name(),
             handlers: running.execution.handlers().clone(),
             entry: running.entry,
             input: running.input,
@@ -383,8 +396,10 @@ impl<'a> TestWorld<'a> {
                 }
                 self.answer(now_ms, id, command, refused.map_or_else(null, failure));
             }
-            WorkflowCommand::Publish { .. } | WorkflowCommand::SendSignal { .. } => {
-                self.answer(now_ms, id, command, null())
+            WorkflowCommand::Publish { .. } => self.answer(now_ms, id, command, null()),
+            WorkflowCommand::SendSignal { invocation, name, payload } => {
+                let answer = self.send_signal(invocation, wit::Signal { name, payload });
+                self.answer(now_ms, id, command, answer);
             }
             request @ (WorkflowCommand::GetState { .. }
             | WorkflowCommand::StateNames
@@ -514,12 +529,11 @@ impl<'a> TestWorld<'a> {
     /// Fails the command at its deadline, unless it was answered.
     fn overdue(&mut self, id: &str, command: u32, timeout_ms: Option<u64>) {
         if let Some(timeout_ms) = timeout_ms {
-            let what = self.open[&(id.to_owned(), command)].clone();
             self.answer(
                 self.now_ms.saturating_add(timeout_ms),
                 id,
                 command,
-                failure(Error::timed_out(what)),
+                failure(Error::with_code(Error::TIMED_OUT, "timed out")),
             );
         }
     }
@@ -557,17 +571,38 @@ impl<'a> TestWorld<'a> {
         let Some(place) = self.promises.get(promise).cloned() else {
             return failure(Error::terminal(
                 Error::NOT_FOUND,
-                format!("there is no promise `{promise}`"),
+                format!("`{promise}` does not exist"),
             ));
         };
-        if !self.open.contains_key(&place) {
-            return failure(Error::terminal(
-                409,
-                format!("promise `{promise}` is settled already"),
-            ));
-        }
+        // The first settlement counts; a later one changes nothing.
         let (owner, command) = place;
         self.answer(self.now_ms, &owner, command, outcome);
+        null()
+    }
+
+    /// Sends a signal to another invocation. Returns the answer for the sender.
+    fn send_signal(&mut self, invocation: String, signal: wit::Signal) -> wit::Outcome {
+        let Some(receiver) = self.invocations.get(&invocation) else {
+            let message = format!("`{invocation}` does not exist");
+            return failure(Error::terminal(Error::NOT_FOUND, message));
+        };
+        if receiver.outcome.is_some() {
+            return failure(Error::terminal(409, format!("`{invocation}` has ended")));
+        }
+        let known: Vec<&str> =
+            (receiver.entry.messages)().iter().filter_map(Message::signal_name).collect();
+        let is_unknown = !known.is_empty() && !known.contains(&signal.name.as_str());
+        if !(receiver.entry.describe)().signals || is_unknown {
+            let takes = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            let message = format!(
+                "`{called}` of `{invocation}` does not take the signal `{}`: it takes {takes}",
+                signal.name,
+                called = receiver.entry.name,
+            );
+            return failure(Error::terminal(Error::REFUSED, message));
+        }
+        let event = wit::Event::Signal(signal);
+        self.decide(self.now_ms, TestAction::Tell { invocation, event });
         null()
     }
 

@@ -115,7 +115,7 @@ pub(crate) static PICTURES: [SiteFile; 2] =
     [file!("docs/images/console-execution.png"), file!("docs/images/session.svg")];
 
 /// The sources that documents link to; each has a page that shows it.
-pub(crate) static SOURCES: [SiteFile; 27] = [
+pub(crate) static SOURCES: [SiteFile; 28] = [
     file!("CONTRIBUTING.md"),
     file!("Dockerfile"),
     file!("LICENSE"),
@@ -141,6 +141,7 @@ pub(crate) static SOURCES: [SiteFile; 27] = [
     file!("examples/trip/src/lib.rs"),
     file!("guest-sdk/wit/segno.wit"),
     file!("host/build/src/script/runtime.js"),
+    file!("sdks/conformance/README.md"),
     file!("tests/tests/crash.rs"),
     file!("tests/tests/peers.rs"),
 ];

@@ -201,7 +201,9 @@ def test_random_numbers_are_those_of_the_seed() -> None:
 @workflow
 async def sends(ctx: Context) -> str:
     await ctx.publish("paid", {"order": "o"})
-    await ctx.send_signal("other", "go", 1)
+    with pytest.raises(Failure) as refused:
+        await ctx.send_signal("other", "go", 1)
+    assert refused.value.code == 404
     return await ctx.send(buy, Order("later", 1), delay="7d", labels={"kind": "later"})
 
 

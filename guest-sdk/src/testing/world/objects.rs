@@ -53,6 +53,13 @@ pub(super) struct InvocationObject {
     pub(super) key: String,
 }
 
+impl InvocationObject {
+    /// The name of a function of this object in calls.
+    pub(super) fn name_of(&self, method: &str) -> String {
+        format!("{}/{method}", self.path)
+    }
+}
+
 /// A call of a function of an object.
 pub(super) struct ObjectCall {
     pub(super) object: InvocationObject,

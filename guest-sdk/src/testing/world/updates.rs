@@ -39,7 +39,7 @@ impl TestWorld<'_> {
             lock(ask).outcome = answer;
             return;
         }
-        let promise = format!("{id}/update/{}", self.updates.len());
+        let promise = format!("{id}/a/{}", self.updates.len());
         let event = update::event(entry.name, &promise, &input);
         self.updates.insert(promise, ask.clone());
         self.tell(id, event);
@@ -51,12 +51,7 @@ impl TestWorld<'_> {
         promise: &str,
         outcome: &wit::Outcome,
     ) -> Option<wit::Outcome> {
-        let mut ask = lock(self.updates.get(promise)?);
-        if ask.outcome.is_some() {
-            let message = format!("promise `{promise}` is settled already");
-            return Some(failure(Error::terminal(409, message)));
-        }
-        ask.outcome = Some(outcome.clone());
+        lock(self.updates.get(promise)?).outcome.get_or_insert_with(|| outcome.clone());
         Some(null())
     }
 

@@ -10,6 +10,7 @@ import { Attempts, type AttemptWorld, type Subject } from './attempts.js';
 import { readPlan } from './graph/plan.js';
 import { GRAPH, GraphRun } from './graph/run.js';
 import type { Invocation } from './invocation.js';
+import { misfit } from './json-schema.js';
 import { type ObjectAddress, objectAddress } from './objects.js';
 import { NULL, failure } from './scenario.js';
 import type { World } from './world.js';
@@ -58,6 +59,8 @@ export class Calls {
   call(invocation: Invocation, index: number, child: string, address: string, input: Payload, options: CallRecord): void {
     if (address === GRAPH && !this.#world.scenario.doubles.functions.has(GRAPH)) return this.#graph(invocation, index, child, input, options);
     const { definition, double, object, name } = this.#target(invocation, address);
+    const unfit = double === undefined ? misfit(definition?.options.input, decode(input)) : undefined;
+    if (unfit !== undefined) return this.#world.answer(invocation, index, failure(Code.BadInput, `the input does not fit the schema of \`${name}\`: ${unfit}`));
     const own = definition?.options.timeout;
     const timeoutMs = options.timeoutMs ?? (own === undefined ? undefined : milliseconds(own, '`timeout`'));
     const deadline = timeoutMs === undefined ? undefined : this.#world.nowMs + timeoutMs;

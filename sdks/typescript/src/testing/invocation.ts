@@ -44,6 +44,8 @@ export class Invocation {
   readonly ids = new Map<number, string>();
   /** True for a run of a graph, which has no journal. */
   isGraph = false;
+  /** True once it was started. A workflow that only waits for a signal has no further record then. */
+  hasBegun = false;
   cancelDue = false;
   cancelTold = false;
   /** The path of the object whose function it is. */

@@ -79,7 +79,10 @@ export class OutsideEvents {
     const receiver = id === this.#world.scenario.id ? this.#world.root : this.#world.invocations.get(id);
     if (receiver === undefined) return failure(Code.NotFound, `\`${id}\` does not exist`);
     const { signals } = receiver.run.definition.options;
-    if (signals !== true && (signals === undefined || !Object.hasOwn(signals, name))) return failure(Code.Refused, `\`${receiver.run.name}\` takes no signal \`${name}\``);
+    const known = signals === true ? [] : Object.keys(signals ?? {});
+    if (signals !== true && !known.includes(name)) {
+      return failure(Code.Refused, `\`${receiver.run.name}\` of \`${id}\` does not take the signal \`${name}\`: it takes ${known.join(', ') || 'none'}`);
+    }
     this.#world.at(this.#world.nowMs, () => {
       if (receiver.isOver) return;
       receiver.ready.push({ tag: 'signal', val: { name, payload } });

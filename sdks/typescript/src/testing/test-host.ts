@@ -3,6 +3,7 @@
 import { type Callable, Definition, Remote, type Workflow } from '../core/definition.js';
 import { type Duration, type Instant, instantMs, milliseconds } from '../core/duration.js';
 import type { Level, Outcome } from '../core/engine.js';
+import { Code, Failure } from '../core/failure.js';
 import { Module } from '../core/module.js';
 import type { ObjectType } from '../core/object.js';
 import { validated } from '../core/schema.js';
@@ -11,12 +12,16 @@ import type { Query, Update } from '../core/workflow.js';
 import { Doubles, type DoubleInfo, type HttpDouble, type SeenRequest } from './doubles.js';
 import type { Invocation } from './invocation.js';
 import type { JournalRecord } from './journal.js';
+import { misfit } from './json-schema.js';
 import { kindOf, learned, nameOf, withModule } from './naming.js';
 import { TestObjects, objectAddress } from './objects.js';
 import { checkReplays } from './replay.js';
 import { Asked, PromiseScript, type Scenario, answered } from './scenario.js';
 import { withGlobals } from './scopes.js';
 import { type LogLine, World } from './world.js';
+
+/** The minimum length of a secret, in bytes: so that it can be found in other text. */
+const SECRET_BYTES_MIN = 8;
 
 /** The options of a test host. */
 export interface TestHostOptions {
@@ -168,8 +173,12 @@ export class TestHost {
     return this;
   }
 
-  /** Sets a secret that activities read with `ctx.secret`. */
+  /** Sets a secret that activities read with `ctx.secret`. A host takes secrets of 8 bytes or more. */
   secret(name: string, value: string): this {
+    const { length } = new TextEncoder().encode(value);
+    if (length < SECRET_BYTES_MIN) {
+      throw new TypeError(`the secret \`${name}\` has ${length} bytes, and a host takes ${SECRET_BYTES_MIN} or more: put a setting in \`t.env\``);
+    }
     this.#scenario.doubles.secrets.set(name, value);
     return this;
   }
@@ -213,6 +222,8 @@ export class TestHost {
         const payload = encode(input, `the input of \`${name}\``);
         // As a host, which looks at the schema before an execution begins.
         await validated(definition.options.input, decode(payload), `the input of \`${name}\``);
+        const unfit = misfit(definition.options.input, decode(payload));
+        if (unfit !== undefined) throw new Failure(Code.BadInput, `the input does not fit the schema of \`${name}\`: ${unfit}`);
         await this.#checkSignals(definition, name);
         const world = new World(this.#scenario);
         this.#world = world;
@@ -243,7 +254,10 @@ export class TestHost {
         const known = Object.keys(declared ?? {}).map((one) => `\`${one}\``).join(', ') || (updates === undefined ? 'no signals' : 'updates only');
         throw new TypeError(`the test sends \`${name}\` the signal \`${signal}\`, and it takes ${known}: declare it in its options (\`signals\`)`);
       }
-      await validated(declared[signal], decode(payload), `the value of signal \`${signal}\``);
+      const what = `the value of signal \`${signal}\``;
+      await validated(declared[signal], decode(payload), what);
+      const unfit = misfit(declared[signal], decode(payload));
+      if (unfit !== undefined) throw new Failure(Code.BadInput, `${what} does not fit its schema: ${unfit}`);
     }
   }
 

@@ -130,7 +130,10 @@ export class World {
 
   /** Delivers events in the order of the host: reads of state, results of `run`, a cancellation, everything else. */
   async #drive(invocation: Invocation): Promise<void> {
-    if (invocation.recorder.records.length === 1) await this.#poll(invocation, () => invocation.start());
+    if (!invocation.hasBegun) {
+      invocation.hasBegun = true;
+      await this.#poll(invocation, () => invocation.start());
+    }
     for (;;) {
       if (invocation.isOver) return this.#ended(invocation);
       for (const index of invocation.pendingReads.splice(0)) {

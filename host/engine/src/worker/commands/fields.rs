@@ -8,7 +8,8 @@ use serde_json::{Map, Value as Json, json};
 use crate::values;
 
 /// The names of fields whose values are texts that are not JSON.
-const TEXTS: [&str; 6] = ["message", "undoes", "saga", "compensate", "unknown", "promise"];
+const TEXTS: [&str; 7] =
+    ["message", "undoes", "saga", "compensate", "unknown", "promise", "signal"];
 
 /// A list of fields. Values of fields whose names end in `_bytes` are bytes, all others are text.
 #[derive(Default)]

@@ -19,9 +19,10 @@ from .engine import (
     Success,
     WorkflowFacts,
 )
-from .failure import CANCELLED, TIMED_OUT, Failure, NotJson
+from .failure import TIMED_OUT, Failure, NotJson
 from .function import Workflow
 from .loop import Loop
+from .saga_report import of_cancellation
 from .updates import UPDATE, Updates
 from .waits import Command, ConditionWait, Signals
 
@@ -181,7 +182,7 @@ class Execution:
             case CancelRequested():
                 self.is_cancelled = True
                 if self._main is not None and not self._ending:
-                    self._main.cancel("the workflow was cancelled")
+                    self._main.cancel("the invocation was cancelled")
 
     def _complete(self, index: int, outcome: Outcome) -> None:
         if self.loop.due(index):
@@ -263,7 +264,7 @@ class Execution:
         except Failure as failure:
             return failure
         except asyncio.CancelledError as error:
-            return Failure(CANCELLED, str(error) or "the workflow was cancelled")
+            return of_cancellation(error)
         except TimeoutError as error:
             return Failure(TIMED_OUT, str(error) or "a time limit passed")
         except ContinueAsNew as ended:

@@ -13,6 +13,7 @@ from .engine import SagaStep
 from .failure import CANCELLED, REFUSED, TIMED_OUT, Failure
 from .function import Function, checked_name
 from .options import CALL_OPTIONS, CallOptions, Retry
+from .saga_report import SagaReport, as_cancellation, of_cancellation
 from .waits import Call, Command
 
 if TYPE_CHECKING:
@@ -148,8 +149,7 @@ class Saga:
         elif isinstance(error, TimeoutError):
             raise await self.unwind(Failure(TIMED_OUT, str(error) or "a time limit passed")) from None
         elif isinstance(error, asyncio.CancelledError):
-            undone = await self.unwind(Failure(CANCELLED, str(error) or "it was cancelled"))
-            raise asyncio.CancelledError(undone.message) from None
+            raise as_cancellation(await self.unwind(of_cancellation(error))) from None
 
     def _declare(self, name: str, compensate: Any, on_unknown: str) -> SagaStep:
         from .context import function_name
@@ -186,10 +186,14 @@ class Saga:
     async def _undo(self, failure: Failure) -> Failure:
         execution = self._execution
         ended = [await self._end(step) for step in self._steps]
-        undone: list[str] = []
-        rest = ""
+        report = SagaReport(self.name)
         for one in reversed(ended):
             step, registered = one.step, one.registered
+            line = {"seq": step.declared.seq, "step": step.name, "compensate": step.declared.compensate}
+            if report.has_stopped:
+                if registered or one.unknown:
+                    report.left.append(line)
+                continue
             if one.unknown and not registered:
                 where = f"{execution.facts.invocation}/u/{self.name}/{step.declared.seq}"
                 execution.engine.log(
@@ -201,8 +205,8 @@ class Saga:
                     registered = True
                 except Failure as answer:
                     if answer.is_cancelled:
-                        rest = f", unclear whether `{step.name}` acted"
-                        break
+                        report.unclear.append(line)
+                        continue
             if not registered:
                 continue
             try:
@@ -211,11 +215,10 @@ class Saga:
                 )
                 await self._shielded(execution.engine.saga_undo(step.declared, given, CallOptions()))
             except Failure as error:
-                rest = f", `{step.name}` could not be undone: {error.message}"
-                break
-            undone.append(f"`{step.name}`")
-        message = f"{failure.message}; saga `{self.name}`: {', '.join(undone) or 'nothing'} undone{rest}"
-        return Failure(failure.code, message, failure.details)
+                report.failed.append({**line, "error": error.message})
+                continue
+            report.undone.append(line)
+        return report.added_to(failure)
 
     @staticmethod
     async def _end(step: Step) -> EndedStep:

@@ -4,7 +4,7 @@ import json
 from typing import TYPE_CHECKING
 
 from ..codec import plain
-from ..core.engine import CancelRequested, Completed, FailureRecord, Outcome, SignalArrived, Success
+from ..core.engine import CancelRequested, Completed, FailureRecord, Outcome, Success
 from ..core.failure import CANCELLED, TIMED_OUT, Failure
 from ..core.function import Activity, Workflow
 from ..core.options import Retry
@@ -48,11 +48,7 @@ def perform(world: "World", invocation: Invocation, request: Request) -> None:
         case "cancel":
             cancel(world, invocation, request)
         case "send-signal":
-            world.decide(
-                world.now_ms,
-                lambda: world.tell(request.name, SignalArrived(request.promise, request.payload or "null")),
-            )
-            world.answer(world.now_ms, id, index, NULL)
+            world.answer(world.now_ms, id, index, world.send_signal(request))
         case "publish":
             world.answer(world.now_ms, id, index, NULL)
         case "run" | "unread" | "continue-as-new":
@@ -190,7 +186,7 @@ def cancel(world: "World", invocation: Invocation, request: Request) -> None:
     if child is not None:
         world.decide(world.now_ms, lambda: world.tell(child.id, CancelRequested()))
     else:
-        world.answer(world.now_ms, invocation.id, request.number, FailureRecord(CANCELLED, "it was cancelled"))
+        world.answer(world.now_ms, invocation.id, request.number, FailureRecord(CANCELLED, "cancelled"))
     world.answer(world.now_ms, invocation.id, request.index, NULL)
 
 

@@ -23,6 +23,9 @@ from .journal import JsonRecord
 from .objects import ObjectCall, TestObject
 from .world import Exchange, PlannedPromise, World
 
+#: Minimum length of a secret, in bytes: so that it can be found in other text.
+SECRET_BYTES_MIN = 8
+
 In = TypeVar("In")
 Out = TypeVar("Out")
 T = TypeVar("T")
@@ -159,7 +162,12 @@ class TestHost:
         self._doubles.env[name] = value
 
     def secret(self, name: str, value: str) -> None:
-        """Sets a secret of the module."""
+        """Sets a secret of the module. A host takes secrets of 8 bytes or more."""
+        length = len(value.encode())
+        if length < SECRET_BYTES_MIN:
+            raise ValueError(
+                f"the secret {name!r} has {length} bytes, and a host takes {SECRET_BYTES_MIN} or more: put a setting in host.env"
+            )
         self._doubles.secrets[name] = value
 
     def file(self, path: str, content: str | bytes) -> None:

@@ -17,7 +17,7 @@ from ..core.engine import (
     WorkflowFacts,
 )
 from ..core.execution import Execution
-from ..core.failure import CANCELLED, CONFLICT, NOT_FOUND
+from ..core.failure import CANCELLED, CONFLICT, NOT_FOUND, REFUSED
 from ..core.function import Function, Workflow
 from ..core.randomness import Randomness
 from ..core.updates import UPDATE
@@ -122,7 +122,8 @@ class World:
         seed = _seed(self.seed, name)
         facts = WorkflowFacts(name, parent[0] if parent else None, self.now_ms, seed)
         key = call.key if call else None
-        journal = Journal(name, function.name, input, key, self.doubles.logs)
+        called = f"{call.path}/{function.name.partition('/')[2]}" if call else function.name
+        journal = Journal(name, called, input, key, self.doubles.logs)
         invocation = Invocation(
             id,
             function,
@@ -239,20 +240,34 @@ class World:
     def settle(self, promise: str, outcome: Outcome) -> Outcome:
         """Settles a promise. Returns the answer for whoever settled it."""
         update = self.updates.get(promise)
+        # The first settlement counts, and a later one changes nothing.
         if update is not None:
-            if update.outcome is not None:
-                return FailureRecord(CONFLICT, f"the promise `{promise}` is settled already")
-            update.outcome = outcome
+            update.outcome = update.outcome or outcome
             return NULL
         place = self.promises.get(promise)
-        if place is None and "/p/" in promise:
-            self.kept_settlements[promise] = outcome
+        if place is not None:
+            self.answer(self.now_ms, *place, outcome)
             return NULL
-        if place is None:
-            return FailureRecord(NOT_FOUND, f"there is no promise `{promise}`")
-        if place not in self.open:
-            return FailureRecord(CONFLICT, f"the promise `{promise}` is settled already")
-        self.answer(self.now_ms, *place, outcome)
+        owner, is_named, _ = promise.rpartition("/p/")
+        if is_named and owner in self.invocations:
+            self.kept_settlements.setdefault(promise, outcome)
+            return NULL
+        return FailureRecord(NOT_FOUND, f"`{promise}` does not exist")
+
+    def send_signal(self, request: Request) -> Outcome:
+        """Sends an execution a signal of another one. Returns the answer for the sender."""
+        receiver = self.invocations.get(request.name)
+        if receiver is None:
+            return FailureRecord(NOT_FOUND, f"`{request.name}` does not exist")
+        if receiver.outcome is not None:
+            return FailureRecord(CONFLICT, f"`{request.name}` has ended")
+        known = list(receiver.function.signals or {})
+        if not receiver.function.takes_signals or (known and request.promise not in known):
+            called = f"`{receiver.function.name}` of `{request.name}`"
+            takes = ", ".join(known) or "none"
+            return FailureRecord(REFUSED, f"{called} does not take the signal `{request.promise}`: it takes {takes}")
+        signal = SignalArrived(request.promise, request.payload or "null")
+        self.decide(self.now_ms, partial(self.tell, request.name, signal))
         return NULL
 
     def settle_of_object(self, path: str, name: str, outcome: Outcome) -> Outcome:

@@ -1,0 +1,116 @@
+"""A host with a store of its own, and the requests that the suite sends."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ENDED = ("resolved", "rejected", "cancelled", "halted", "timed-out", "timed_out", "failed")
+DEPLOY_ATTEMPTS = 4
+
+
+class Refused(Exception):
+    """A request that the host refused, with the code of the failure."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class Host:
+    """One process of `segno serve` on a temporary folder."""
+
+    def __init__(self, program: str, port: int, folder: Path, policy: str) -> None:
+        self.program, self.folder, self.address = program, folder, f"127.0.0.1:{port}"
+        (folder / "policy.toml").write_text(policy)
+        self.process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    def start(self) -> None:
+        """Starts the process, and waits until it answers."""
+        command = [self.program, "serve", "--data", str(self.folder / "data"), "--listen", self.address, "--lease", "1"]
+        command += ["--policy", str(self.folder / "policy.toml")]
+        with open(self.folder / "host.log", "ab") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+        for _ in range(600):
+            if self.process.poll() is not None:
+                break
+            try:
+                self.get("/v1/invocations?limit=1")
+                return
+            except OSError:
+                time.sleep(0.1)
+        raise RuntimeError((self.folder / "host.log").read_text())
+
+    def kill(self) -> None:
+        """Ends the process as a power failure does."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def deploy(self, module: str, name: str) -> None:
+        """Uploads a module under a name."""
+        environment = {**os.environ, "SEGNO_SERVER": f"http://{self.address}"}
+        command = [self.program, "deploy", module, "--as", name]
+        # On a busy machine the host compiles an interpreter for longer than a request takes.
+        for _ in range(DEPLOY_ATTEMPTS):
+            finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+            if "did not answer in time" not in finished.stderr:
+                break
+        if finished.returncode != 0:
+            raise RuntimeError(f"{' '.join(command)}: {finished.stdout}{finished.stderr}")
+
+    def get(self, path: str) -> Any:
+        """Reads over HTTP."""
+        return self._send(f"http://{self.address}{path}")
+
+    def post(self, path: str, value: Any) -> Any:
+        """Writes over HTTP."""
+        data = json.dumps(value).encode()
+        return self._send(
+            urllib.request.Request(f"http://{self.address}{path}", data, {"content-type": "application/json"})
+        )
+
+    def _send(self, request: Any) -> Any:
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return json.loads(answer.read() or b"null")
+        except urllib.error.HTTPError as error:
+            text = error.read().decode()
+            failure = json.loads(text).get("failure") or {} if text.startswith("{") else {}
+            raise Refused(failure.get("code", error.code), text) from None
+
+    def journal(self, id: str) -> list[dict[str, Any]]:
+        """The journal of an execution; empty before its begin."""
+        try:
+            return self.get(f"/v1/invocations/{quoted(id)}/journal")["records"]  # type: ignore[no-any-return]
+        except Refused:
+            return []
+
+    def ended(self, id: str) -> dict[str, Any] | None:
+        """The invocation, if it has ended."""
+        found = self.get(f"/v1/invocations/{quoted(id)}")
+        return found if found["state"] in ENDED else None
+
+
+def wait(event: str, ready: Callable[[], Any], seconds: float = 30) -> Any:
+    """Waits until `ready` returns something."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        found = ready()
+        if found:
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"{event} did not happen in {seconds} s")
+
+
+def quoted(id: str) -> str:
+    """An id in a path."""
+    return urllib.parse.quote(id, safe="")

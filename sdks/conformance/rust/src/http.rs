@@ -1,0 +1,52 @@
+//! Durable requests, and requests of an activity.
+
+use segno::{ActivityContext, Context, Result, RetryPolicy, http::Request, serde_json::Value};
+
+use crate::{code, millis};
+
+fn attempts(number: u32) -> RetryPolicy {
+    RetryPolicy::exponential().initial(millis(10)).max_attempts(number)
+}
+
+#[segno::data]
+struct Charge {
+    id: String,
+}
+
+#[segno::workflow(name = "http-step")]
+pub async fn http_step(ctx: Context, url: String) -> Result<(u16, String)> {
+    let request = Request::post(format!("{url}/charges"));
+    let request = request.json(&segno::serde_json::json!({ "cents": 5 }));
+    let answer = ctx.http(request).retry(attempts(3)).await?;
+    let charge: Charge = answer.json()?;
+    Ok((answer.status(), charge.id))
+}
+
+#[segno::workflow(name = "http-missing")]
+pub async fn http_missing(ctx: Context, url: String) -> Result<(u16, bool)> {
+    let answer = ctx.http(Request::get(format!("{url}/missing"))).await?;
+    Ok((answer.status(), answer.is_success()))
+}
+
+#[segno::workflow(name = "http-broken")]
+pub async fn http_broken(ctx: Context, url: String) -> Result<u32> {
+    Ok(code(ctx.http(Request::get(format!("{url}/broken"))).retry(attempts(2)).await))
+}
+
+#[segno::activity]
+pub async fn ask(ctx: ActivityContext, url: String) -> Result<(u16, Value)> {
+    let request = Request::post(format!("{url}/ask"));
+    let answer = ctx.http(request.header("idempotency-key", ctx.idempotency_key())).await?;
+    Ok((answer.status(), answer.json()?))
+}
+
+#[segno::workflow(name = "http-activity")]
+pub async fn http_activity(ctx: Context, url: String) -> Result<(u16, Value)> {
+    ctx.call(ask, &url).await
+}
+
+#[segno::workflow(name = "http-headers")]
+pub async fn http_headers(ctx: Context, url: String) -> Result<String> {
+    let request = Request::post(format!("{url}/note")).header("x-shop", "north").body("ü");
+    Ok(ctx.http(request).timeout(millis(60_000)).await?.text())
+}

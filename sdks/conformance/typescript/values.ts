@@ -1,0 +1,24 @@
+// Values that JSON can say, from one side to the other.
+
+import { activity, json, workflow } from '@segno/sdk';
+
+export const echo = activity(async (value: unknown) => value);
+
+const text = json<string>({ type: 'string' });
+const echoed = (name: string) => workflow({ name, input: json<unknown>({}) }, async (value, ctx) => ctx.call(echo, value));
+
+export const valueNumbers = echoed('value-numbers');
+export const valueTexts = echoed('value-texts');
+export const valueNested = echoed('value-nested');
+export const valueNull = echoed('value-null');
+export const valueEmpty = echoed('value-empty');
+
+export const valueNone = workflow({ name: 'value-none' }, async () => {});
+
+export const repeat = activity({ input: text }, async (character) => character.repeat(40_000));
+
+export const length = activity(async (given: string) => [...given].length);
+
+export const valueLarge = workflow({ name: 'value-large', input: text }, async (character, ctx) => {
+  return ctx.call(length, await ctx.call(repeat, character));
+});
