@@ -29,6 +29,7 @@ from .core.function import Activity, Function, Workflow, activity, workflow
 from .core.module import Module
 from .core.object import Object, exclusive, once, shared
 from .core.options import Limit, Retry
+from .core.reference import FunctionReference
 from .core.saga import Saga, Undo
 from .core.state import ObjectPromise, State, StateMap
 from .core.waits import Call, Command, Promise
@@ -44,6 +45,7 @@ __all__ = [
     "Failure",
     "Files",
     "Function",
+    "FunctionReference",
     "Limit",
     "Module",
     "NotAvailable",
