@@ -5,10 +5,10 @@
 use std::fmt::Write as _;
 
 use crate::{
+    circles::DefinitionOrder,
     module::{TypedFunction, TypedHandler, TypedMessage, TypedModule},
     names::{NameScope, is_identifier, pascal, snake},
-    tree::{DefinitionBody, LiteralValue, TypeNote, TypeTree, TypedField, contained},
-    unify::in_order_of_use,
+    tree::{DefinitionBody, LiteralValue, TypeNote, TypeTree, TypedField},
 };
 
 /// Words that are no names.
@@ -167,14 +167,14 @@ impl Python {
                 self.object_type(number, &known.note, fields, rest.as_ref());
             }
         }
-        let contained = contained(&module.definitions);
-        for number in in_order_of_use(&module.definitions) {
+        let order = DefinitionOrder::new(&module.definitions);
+        for &number in &order.parts_first {
             let known = &module.definitions[number];
             let DefinitionBody::Alias(of) = &known.body else { continue };
             self.text.push_str("\n\n");
             self.comment(&known.note, "");
             let of = self.expression(of);
-            let is_late = contained[number][number];
+            let is_late = order.is_in_circle(number);
             let of = if is_late { text(&of) } else { of };
             self.line("", &format!("{}: TypeAlias = {of}", self.names[number]));
         }

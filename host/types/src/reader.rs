@@ -18,7 +18,7 @@ use crate::{
 const DEPTH_MAX: usize = 48;
 /// Largest number of schemas that are read for one module; further values have the type of any
 /// value. Joined schemas may multiply.
-const SCHEMAS_MAX: usize = 50_000;
+const SCHEMAS_MAX: usize = 10_000;
 /// Whole numbers that every language has as literals.
 const LITERAL_MAX: i64 = (1 << 53) - 1;
 

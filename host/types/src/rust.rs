@@ -1,11 +1,15 @@
 //! Types and references in Rust, with serde and `segno-client`.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
 
 use crate::{
+    circles::{DefinitionOrder, numbers_in},
     module::{TypedFunction, TypedModule},
     names::{NameScope, pascal, snake},
-    tree::{DefinitionBody, LiteralValue, TypeNote, TypeTree, TypedField, contained},
+    tree::{DefinitionBody, LiteralValue, TypeNote, TypeTree, TypedField},
 };
 
 /// Words that are no names.
@@ -43,7 +47,8 @@ pub(crate) fn written(module: &TypedModule) -> String {
         text: String::new(),
         names,
         scope,
-        contained: contained(&module.definitions),
+        order: DefinitionOrder::new(&module.definitions),
+        branches: branches(module),
         enums: BTreeMap::new(),
         module,
     };
@@ -73,7 +78,9 @@ struct Rust<'a> {
     names: Vec<String>,
     /// The names of all types.
     scope: NameScope,
-    contained: Vec<Vec<bool>>,
+    order: DefinitionOrder,
+    /// The definitions that are types of unions.
+    branches: BTreeSet<usize>,
     /// The names of enums that are no definitions, by their type and the definition in which they
     /// stand if that makes a difference.
     enums: BTreeMap<(TypeTree, Option<usize>), String>,
@@ -105,7 +112,7 @@ impl Rust<'_> {
                 self.union(&name, branches, Some(number), &known.note);
             }
             DefinitionBody::Alias(of) => {
-                let is_recursive = self.contained[number][number];
+                let is_recursive = self.order.is_in_circle(number);
                 let of = self.expression(of, Some(number), true);
                 self.text.push('\n');
                 self.comment(&known.note, "");
@@ -156,7 +163,7 @@ impl Rust<'_> {
         self.text.push('\n');
         self.comment(&self.module.definitions[number].note, "");
         self.line("", DERIVES);
-        if is_closed && self.is_branch(number) {
+        if is_closed && self.branches.contains(&number) {
             // Unknown fields tell the types of a union apart.
             self.line("", "#[serde(deny_unknown_fields)]");
         }
@@ -169,23 +176,6 @@ impl Rust<'_> {
             self.line("    ", &line);
         }
         self.line("", "}");
-    }
-
-    /// Returns true if the definition is one of the types of a union.
-    fn is_branch(&self, number: usize) -> bool {
-        let definitions = self.module.definitions.iter().flat_map(|known| known.body.parts());
-        let functions = self.module.functions.iter().flat_map(TypedFunction::types);
-        let mut pending: Vec<&TypeTree> = definitions.chain(functions).collect();
-        while let Some(part) = pending.pop() {
-            if let TypeTree::Union { branches, .. } = part
-                && branches.contains(&TypeTree::Named(number))
-                && part.without_null().0 != TypeTree::Named(number)
-            {
-                return true;
-            }
-            pending.extend(part.parts());
-        }
-        false
     }
 
     fn literals(&mut self, name: &str, values: &[LiteralValue], note: &TypeNote) {
@@ -385,17 +375,9 @@ impl Rust<'_> {
                 format!("std::collections::BTreeMap<String, {value}>")
             }
             TypeTree::Union { hint, branches } => {
-                let is_recursive = |number: &usize| {
-                    let mut pending: Vec<&TypeTree> = branches.iter().collect();
-                    while let Some(part) = pending.pop() {
-                        pending.extend(part.parts());
-                        if let TypeTree::Named(to) = part
-                            && (to == number || self.contained[*to][*number])
-                        {
-                            return true;
-                        }
-                    }
-                    false
+                let parts = numbers_in(&of);
+                let is_recursive = |within: &usize| {
+                    parts.iter().any(|part| self.order.are_in_one_circle(*part, *within))
                 };
                 let within = within.filter(is_recursive);
                 self.hoisted(&of, hint, within, |own, name| {
@@ -404,8 +386,8 @@ impl Rust<'_> {
             }
             TypeTree::Named(number) => {
                 let name = self.names[*number].clone();
-                let is_recursive = within
-                    .is_some_and(|within| *number == within || self.contained[*number][within]);
+                let is_recursive =
+                    within.is_some_and(|within| self.order.are_in_one_circle(*number, within));
                 if is_direct && is_recursive { format!("Box<{name}>") } else { name }
             }
         }
@@ -432,6 +414,26 @@ impl Rust<'_> {
         write(self, &name);
         name
     }
+}
+
+/// The definitions that are types of unions of several types.
+fn branches(module: &TypedModule) -> BTreeSet<usize> {
+    let definitions = module.definitions.iter().flat_map(|known| known.body.parts());
+    let functions = module.functions.iter().flat_map(TypedFunction::types);
+    let mut pending: Vec<&TypeTree> = definitions.chain(functions).collect();
+    let mut found = BTreeSet::new();
+    while let Some(part) = pending.pop() {
+        pending.extend(part.parts());
+        if let TypeTree::Union { branches, .. } = part
+            && branches.iter().filter(|branch| **branch != TypeTree::Null).count() > 1
+        {
+            found.extend(branches.iter().filter_map(|branch| match branch {
+                TypeTree::Named(number) => Some(*number),
+                _ => None,
+            }));
+        }
+    }
+    found
 }
 
 const DERIVES: &str = "#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]";

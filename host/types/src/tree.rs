@@ -237,19 +237,3 @@ impl DefinitionBody {
         bare
     }
 }
-
-/// The definitions that each definition contains, also indirectly.
-pub(crate) fn contained(definitions: &[Definition]) -> Vec<Vec<bool>> {
-    let mut contained = vec![vec![false; definitions.len()]; definitions.len()];
-    for from in 0..definitions.len() {
-        let mut pending = definitions[from].body.parts();
-        while let Some(part) = pending.pop() {
-            pending.extend(part.parts());
-            let TypeTree::Named(to) = part else { continue };
-            if !std::mem::replace(&mut contained[from][*to], true) {
-                pending.extend(definitions[*to].body.parts());
-            }
-        }
-    }
-    contained
-}

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::tree::{Definition, DefinitionBody, TypeTree, contained};
+use crate::tree::{Definition, DefinitionBody, TypeTree};
 
 /// The definitions without repetitions and without those that no other and no root uses, and the
 /// new number of each old one that is left.
@@ -86,23 +86,6 @@ fn used(definitions: &[Definition], roots: &[&TypeTree]) -> Vec<bool> {
     used
 }
 
-/// The definitions that others are made of before those.
-pub(crate) fn in_order_of_use(definitions: &[Definition]) -> Vec<usize> {
-    let contained = contained(definitions);
-    let mut order: Vec<usize> = Vec::new();
-    while order.len() < definitions.len() {
-        let left = (0..definitions.len()).filter(|number| !order.contains(number));
-        let left: Vec<usize> = left.collect();
-        // In a circle every definition waits for another: the first one of those begins.
-        let waits = |number: &usize| {
-            left.iter().any(|other| contained[*number][*other] && !contained[*other][*number])
-        };
-        let ready: Vec<usize> = left.iter().copied().filter(|number| !waits(number)).collect();
-        order.extend(ready);
-    }
-    order
-}
-
 /// Numbers equal values alike, in the order in which they come.
 fn numbered<T: Ord>(values: impl Iterator<Item = T>) -> Vec<usize> {
     let mut known: BTreeMap<T, usize> = BTreeMap::new();
@@ -139,12 +122,5 @@ mod tests {
         let names: Vec<&str> = all.iter().map(|known| known.name.as_str()).collect();
         assert_eq!(names, ["Tree", "Text", "Tree"]);
         assert_eq!(all[2].body, DefinitionBody::Alias(list(1)));
-    }
-
-    #[test]
-    fn parts_come_before_the_whole() {
-        let definitions =
-            [alias("A", TypeTree::Named(1)), alias("B", TypeTree::Named(2)), alias("C", TypeTree::Text)];
-        assert_eq!(in_order_of_use(&definitions), [2, 1, 0]);
     }
 }

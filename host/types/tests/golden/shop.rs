@@ -16,6 +16,7 @@ pub enum NightlyOutputDoneKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NightlyOutputDone {
     pub kind: NightlyOutputDoneKind,
+    pub last: Option<String>,
     pub orders: i64,
 }
 
@@ -66,6 +67,7 @@ pub struct Order {
     /// Schema: {"format":"email"}
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contact: Option<OrderContact>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gift: Option<bool>,
     /// Number of the order.
     /// Schema: {"pattern":"^o-[0-9]+$"}
@@ -73,11 +75,12 @@ pub struct Order {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<std::collections::BTreeMap<String, String>>,
     /// Schema: {"minItems":1}
-    pub lines: Vec<Line>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines: Option<Vec<Line>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<Json>,
-    #[serde(rename = "paid with")]
-    pub paid_with: Payment,
+    #[serde(rename = "paid with", default, skip_serializing_if = "Option::is_none")]
+    pub paid_with: Option<Payment>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<(f64, f64)>,
     /// Schema: {"default":2}

@@ -14,6 +14,7 @@ export interface FunctionReference<Input, Output, Messages = unknown> {
 
 export interface NightlyOutputDone {
   kind: 'done';
+  last: string | null;
   orders: number;
 }
 
@@ -36,7 +37,7 @@ export interface Order {
   colour?: 'red' | 'dark-green' | 'class';
   /** Schema: {"format":"email"} */
   contact?: string | number | null;
-  gift: boolean | null;
+  gift?: boolean | null;
   /**
    * Number of the order.
    * Schema: {"pattern":"^o-[0-9]+$"}
@@ -44,9 +45,9 @@ export interface Order {
   id: string;
   labels?: { [key: string]: string };
   /** Schema: {"minItems":1} */
-  lines: Line[];
+  lines?: Line[];
   notes?: Json;
-  'paid with': Payment;
+  'paid with'?: Payment;
   place?: [number, number];
   /** Schema: {"default":2} */
   priority?: 1 | 2 | 3;

@@ -72,6 +72,7 @@ class UpdateReference(Generic[_In, _Out]):
 
 class NightlyOutputDone(TypedDict):
     kind: Literal["done"]
+    last: str | None
     orders: int
 
 
@@ -94,15 +95,15 @@ Order = TypedDict(
         "colour": "NotRequired[Literal[\"red\", \"dark-green\", \"class\"]]",
         # Schema: {"format":"email"}
         "contact": "NotRequired[str | int | None]",
-        "gift": "bool | None",
+        "gift": "NotRequired[bool | None]",
         # Number of the order.
         # Schema: {"pattern":"^o-[0-9]+$"}
         "id": "str",
         "labels": "NotRequired[dict[str, str]]",
         # Schema: {"minItems":1}
-        "lines": "list[Line]",
+        "lines": "NotRequired[list[Line]]",
         "notes": "NotRequired[Json]",
-        "paid with": "Payment",
+        "paid with": "NotRequired[Payment]",
         "place": "NotRequired[list[float]]",
         # Schema: {"default":2}
         "priority": "NotRequired[Literal[1, 2, 3]]",
