@@ -8,7 +8,8 @@ use serde_json::{Map, Value as Json, json};
 use crate::values;
 
 /// The names of fields whose values are texts that are not JSON.
-const TEXTS: [&str; 6] = ["message", "undoes", "saga", "compensate", "unknown", "promise"];
+const TEXTS: [&str; 7] =
+    ["message", "undoes", "saga", "compensate", "unknown", "promise", "signal"];
 
 /// A list of fields. Values of fields whose names end in `_bytes` are bytes, all others are text.
 #[derive(Default)]
@@ -118,5 +119,20 @@ pub fn shown_field(RequestField { name, value }: &RequestField) -> Json {
             json!({ "base64": BASE64_STANDARD.encode(bytes.as_slice()) })
         }
         FieldValue::Inline(bytes) => values::shown(bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_shown_as_texts_and_payloads_as_json() {
+        for name in ["approved", "7", "null"] {
+            let mut fields = CommandFields::default();
+            fields.text("signal", name).payload("payload", &Payload::Json("7".to_owned()));
+            let shown = display(&fields.into_request());
+            assert_eq!(shown, json!({ "signal": name, "payload": 7 }), "{name}");
+        }
     }
 }
