@@ -223,7 +223,10 @@ mod tests {
     fn a_reference_makes_starts_and_reads_outputs() {
         let add = FunctionReference::<&str, Option<u32>>::keyed("wasm://shop/Cart@", "a/b", "/add");
         let start = add.start(&"tea").expect("JSON");
-        assert_eq!((start.target.as_str(), start.input), ("wasm://shop/Cart@a/b/add", json!("tea")));
+        assert_eq!(
+            (start.target.as_str(), start.input),
+            ("wasm://shop/Cart@a/b/add", json!("tea"))
+        );
         let output = |state, output| add.output(&ended(state, output)).expect("the type");
         assert_eq!(output(InvocationState::Resolved, Some(json!(7))), Some(Some(7)));
         assert_eq!(output(InvocationState::Resolved, None), Some(None));

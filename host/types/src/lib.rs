@@ -12,8 +12,11 @@ mod circles;
 mod names;
 mod tree;
 
+mod containers;
 mod merge;
+mod pointer;
 mod reader;
+mod remarks;
 mod unify;
 
 mod module;

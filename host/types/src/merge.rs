@@ -20,7 +20,10 @@ pub(crate) const ANNOTATIONS: [&str; 12] = [
 
 /// Adds the keywords of `more` to `schema`. Where both have a keyword that cannot be joined, the
 /// first one stays, and the other one is returned: the result is never narrower than both.
-pub(crate) fn join(schema: &mut Map<String, Value>, more: &Map<String, Value>) -> Map<String, Value> {
+pub(crate) fn join(
+    schema: &mut Map<String, Value>,
+    more: &Map<String, Value>,
+) -> Map<String, Value> {
     let mut left_out = Map::new();
     for (keyword, value) in more {
         let Some(known) = schema.get_mut(keyword) else {
@@ -86,8 +89,7 @@ fn common_types(one: &Value, other: &Value) -> Value {
     let is_in = |name: &Value, types: &[Value]| {
         types.contains(name) || (*name == whole && types.contains(&number))
     };
-    let mut common: Vec<Value> =
-        one.iter().filter(|name| is_in(name, &other)).cloned().collect();
+    let mut common: Vec<Value> = one.iter().filter(|name| is_in(name, &other)).cloned().collect();
     for name in &other {
         if is_in(name, &one) && !common.contains(name) {
             common.push(name.clone());
@@ -129,8 +131,12 @@ mod tests {
 
     #[test]
     fn a_keyword_that_cannot_be_joined_is_left_out() {
-        let (schema, left_out) = joined(json!({"pattern": "^a"}), json!({"pattern": "b$", "title": "B"}));
-        assert_eq!((schema, left_out), (json!({"pattern": "^a", "title": "B"}), json!({"pattern": "b$"})));
+        let (schema, left_out) =
+            joined(json!({"pattern": "^a"}), json!({"pattern": "b$", "title": "B"}));
+        assert_eq!(
+            (schema, left_out),
+            (json!({"pattern": "^a", "title": "B"}), json!({"pattern": "b$"}))
+        );
     }
 
     #[test]

@@ -142,7 +142,13 @@ fn typed(reader: &mut SchemaReader, function: &Function) -> TypedFunction {
             TypedHandler {
                 name: handler.name.clone(),
                 input: described(reader, &mut note, handler.input_schema.as_ref(), &hint, "Input"),
-                output: described(reader, &mut note, handler.output_schema.as_ref(), &hint, "Answer"),
+                output: described(
+                    reader,
+                    &mut note,
+                    handler.output_schema.as_ref(),
+                    &hint,
+                    "Answer",
+                ),
                 note,
             }
         });

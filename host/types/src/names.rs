@@ -111,8 +111,14 @@ mod tests {
             assert_eq!(pascal(name), "SendMail", "{name}");
             assert_eq!((camel(name), snake(name)), ("sendMail".into(), "send_mail".into()));
         }
-        assert_eq!((pascal("HTTPRequest"), snake("HTTPRequest2")), ("HttpRequest".into(), "http_request2".into()));
-        assert_eq!((pascal("2fa"), snake("2fa"), pascal("é")), ("N2fa".into(), "n2fa".into(), String::new()));
+        assert_eq!(
+            (pascal("HTTPRequest"), snake("HTTPRequest2")),
+            ("HttpRequest".into(), "http_request2".into())
+        );
+        assert_eq!(
+            (pascal("2fa"), snake("2fa"), pascal("é")),
+            ("N2fa".into(), "n2fa".into(), String::new())
+        );
     }
 
     #[test]

@@ -11,54 +11,35 @@ use serde_json::{Map, Value};
 use crate::{
     merge::{self, ANNOTATIONS},
     names::pascal,
-    tree::{Definition, DefinitionBody, LiteralValue, TypeNote, TypeTree, TypedField},
+    pointer::{decoded, pointed, title},
+    remarks::{LITERAL_MAX, described, has_type, remark, remark_all},
+    tree::{Definition, DefinitionBody, LiteralValue, TypeNote, TypeTree},
 };
 
 /// Longest nesting of schemas that is read; deeper values have the type of any value.
 const DEPTH_MAX: usize = 48;
-/// Largest number of schemas that are read for one module; further values have the type of any
-/// value. Joined schemas may multiply.
-const SCHEMAS_MAX: usize = 10_000;
-/// Whole numbers that every language has as literals.
-const LITERAL_MAX: i64 = (1 << 53) - 1;
-
-/// Keywords that types say.
-const EXPRESSED: [&str; 17] = [
-    "type",
-    "properties",
-    "required",
-    "additionalProperties",
-    "items",
-    "prefixItems",
-    "additionalItems",
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "const",
-    "enum",
-    "nullable",
-    "$ref",
-    "discriminator",
-    "unevaluatedProperties",
-    "propertyNames",
-];
-
+/// Largest number of parts of joined schemas that are read for one module; further ones have the
+/// type of any value. Each schema of a document is read once, but joins may multiply.
+const JOINED_MAX: usize = 2_000;
 /// Reads the schemas of one module.
 #[derive(Debug, Default)]
 pub(crate) struct SchemaReader {
     /// The definitions so far. One that is being read has no body yet.
-    definitions: Vec<Definition>,
-    schemas: usize,
+    pub(crate) definitions: Vec<Definition>,
+    /// Number of parts of joined schemas that were read.
+    joined: usize,
 }
 
 /// A schema with all that its references point into.
-struct SchemaDocument<'a> {
+pub(crate) struct SchemaDocument<'a> {
     root: &'a Value,
     /// Numbers of the definitions by the pointer of their references.
     known: BTreeMap<String, usize>,
     /// The comment on the field or definition that is being read.
-    note: TypeNote,
+    pub(crate) note: TypeNote,
     depth: usize,
+    /// True within a joined schema.
+    is_joined: bool,
 }
 
 impl SchemaReader {
@@ -66,7 +47,8 @@ impl SchemaReader {
     /// The comment has what the type does not say.
     pub(crate) fn read(&mut self, schema: &Value, hint: &str) -> (TypeTree, TypeNote) {
         let known = BTreeMap::new();
-        let mut document = SchemaDocument { root: schema, known, note: TypeNote::default(), depth: 0 };
+        let note = TypeNote::default();
+        let mut document = SchemaDocument { root: schema, known, note, depth: 0, is_joined: false };
         let read = self.schema(&mut document, schema, hint);
         (read, described(document.note, schema))
     }
@@ -76,12 +58,17 @@ impl SchemaReader {
         self.definitions
     }
 
-    fn schema(&mut self, document: &mut SchemaDocument<'_>, schema: &Value, hint: &str) -> TypeTree {
+    pub(crate) fn schema(
+        &mut self,
+        document: &mut SchemaDocument<'_>,
+        schema: &Value,
+        hint: &str,
+    ) -> TypeTree {
         let Value::Object(keywords) = schema else {
             return if *schema == Value::Bool(false) { TypeTree::Never } else { TypeTree::Any };
         };
-        self.schemas += 1;
-        if document.depth >= DEPTH_MAX || self.schemas > SCHEMAS_MAX {
+        self.joined += usize::from(document.is_joined);
+        if document.depth >= DEPTH_MAX || self.joined > JOINED_MAX {
             return TypeTree::Any;
         }
         document.depth += 1;
@@ -115,7 +102,10 @@ impl SchemaReader {
             let mut joined = Map::new();
             self.join(document, &mut joined, keywords, 0);
             // What was joined has no references and no `allOf` at its top any more.
-            return self.keywords(document, &joined, hint);
+            let outer = std::mem::replace(&mut document.is_joined, true);
+            let read = self.keywords(document, &joined, hint);
+            document.is_joined = outer;
+            return read;
         }
         for union in ["oneOf", "anyOf"] {
             if let Some(Value::Array(branches)) = keywords.get(union) {
@@ -173,7 +163,10 @@ impl SchemaReader {
         let number = self.begin(&name);
         document.known.insert(reference.to_owned(), number);
         let outer = std::mem::take(&mut document.note);
+        // Every definition is read once.
+        let was_joined = std::mem::replace(&mut document.is_joined, false);
         let read = self.schema(document, schema, &name);
+        document.is_joined = was_joined;
         let mut note = described(std::mem::replace(&mut document.note, outer), schema);
         self.definitions[number].body = match read {
             // An object that nothing else refers to is the definition itself.
@@ -189,9 +182,13 @@ impl SchemaReader {
         TypeTree::Named(number)
     }
 
-    fn begin(&mut self, name: &str) -> usize {
+    pub(crate) fn begin(&mut self, name: &str) -> usize {
         let body = DefinitionBody::Alias(TypeTree::Any);
-        self.definitions.push(Definition { name: name.to_owned(), note: TypeNote::default(), body });
+        self.definitions.push(Definition {
+            name: name.to_owned(),
+            note: TypeNote::default(),
+            body,
+        });
         self.definitions.len() - 1
     }
 
@@ -203,8 +200,8 @@ impl SchemaReader {
         keywords: &Map<String, Value>,
         depth: usize,
     ) {
-        self.schemas += 1;
-        if depth >= DEPTH_MAX || self.schemas > SCHEMAS_MAX {
+        self.joined += 1;
+        if depth >= DEPTH_MAX || self.joined > JOINED_MAX {
             return;
         }
         let mut own = keywords.clone();
@@ -287,105 +284,6 @@ impl SchemaReader {
             _ => TypeTree::Any,
         }
     }
-
-    fn list(
-        &mut self,
-        document: &mut SchemaDocument<'_>,
-        keywords: &Map<String, Value>,
-        hint: &str,
-    ) -> TypeTree {
-        let own = |keyword: &str| keywords.get(keyword);
-        // Before draft 2020-12, `items` had what is `prefixItems` today.
-        let (first, rest) = match (own("prefixItems"), own("items")) {
-            (Some(Value::Array(first)), rest) => (first.as_slice(), rest),
-            (_, Some(Value::Array(first))) => (first.as_slice(), own("additionalItems")),
-            (_, rest) => (&[][..], rest),
-        };
-        let mut rest = rest.map(|rest| self.schema(document, rest, &format!("{hint}Item")));
-        if first.is_empty() {
-            remark(&mut document.note, keywords);
-            return TypeTree::List(Box::new(rest.unwrap_or(TypeTree::Any)));
-        }
-        let mut others = keywords.clone();
-        others.remove("minItems");
-        let count = |keyword| own(keyword).and_then(Value::as_u64).map(|count| count as usize);
-        if count("maxItems").is_some_and(|most| most <= first.len()) {
-            others.remove("maxItems");
-            rest = Some(TypeTree::Never);
-        }
-        remark(&mut document.note, &others);
-        let items = first.iter().enumerate();
-        TypeTree::Tuple {
-            items: items.map(|(at, item)| self.schema(document, item, &format!("{hint}{}", at + 1))).collect(),
-            required: count("minItems").unwrap_or(0).min(first.len()),
-            rest: match rest.unwrap_or(TypeTree::Any) {
-                TypeTree::Never => None,
-                rest => Some(Box::new(rest)),
-            },
-        }
-    }
-
-    fn object(
-        &mut self,
-        document: &mut SchemaDocument<'_>,
-        keywords: &Map<String, Value>,
-        hint: &str,
-    ) -> TypeTree {
-        let properties = keywords.get("properties").and_then(Value::as_object);
-        let Some(properties) = properties.filter(|properties| !properties.is_empty()) else {
-            remark(&mut document.note, keywords);
-            let rest = self.rest(document, keywords, hint);
-            return TypeTree::Record(Box::new(rest.unwrap_or(TypeTree::Any)));
-        };
-        let own = pascal(keywords.get("title").and_then(Value::as_str).unwrap_or_default());
-        let name = if own.is_empty() { pascal(hint) } else { own };
-        let number = self.begin(&name);
-        let outer = std::mem::take(&mut document.note);
-        let required = keywords.get("required").and_then(Value::as_array);
-        let is_required = |name: &str| {
-            required.is_some_and(|required| required.iter().any(|one| one.as_str() == Some(name)))
-        };
-        let mut fields = Vec::new();
-        for (key, schema) in properties {
-            let value = self.schema(document, schema, &format!("{name}{}", pascal(key)));
-            let note = described(std::mem::take(&mut document.note), schema);
-            fields.push(TypedField { name: key.clone(), is_required: is_required(key), value, note });
-        }
-        let rest = self.rest(document, keywords, &name);
-        remark(&mut document.note, keywords);
-        if let Some(required) = required {
-            let unnamed = |one: &&Value| one.as_str().is_some_and(|one| !properties.contains_key(one));
-            let unnamed: Vec<&Value> = required.iter().filter(unnamed).collect();
-            if !unnamed.is_empty() {
-                document.note.schema.push(format!("{{\"required\":{}}}", Value::from_iter(unnamed.into_iter().cloned())));
-            }
-        }
-        let note = std::mem::replace(&mut document.note, outer);
-        let is_closed = rest == Some(TypeTree::Never);
-        let rest = rest.filter(|_| !is_closed);
-        // A definition with a name of its own has the description; a field has its own otherwise.
-        self.definitions[number].note = described_by(note, keywords);
-        self.definitions[number].body = DefinitionBody::Object { fields, rest, is_closed };
-        TypeTree::Named(number)
-    }
-
-    /// The type of the values of all keys without a field; `None` if the schema does not say it.
-    fn rest(
-        &mut self,
-        document: &mut SchemaDocument<'_>,
-        keywords: &Map<String, Value>,
-        hint: &str,
-    ) -> Option<TypeTree> {
-        let name = format!("{hint}Value");
-        let others = keywords.get("additionalProperties").or(keywords.get("unevaluatedProperties"));
-        let others = others.map(|others| self.schema(document, others, &name));
-        let Some(Value::Object(patterns)) = keywords.get("patternProperties") else {
-            return others;
-        };
-        let each = patterns.values().map(|schema| self.schema(document, schema, &name));
-        let each: Vec<TypeTree> = each.collect();
-        Some(TypeTree::union_of(&name, each.into_iter().chain([others.unwrap_or(TypeTree::Any)])))
-    }
 }
 
 /// The name of one type of a union: its title, the name to which it refers, or the value of its
@@ -426,75 +324,4 @@ fn literals(values: &[Value], hint: &str) -> TypeTree {
         }
     };
     TypeTree::union_of(hint, values.iter().map(of))
-}
-
-/// Returns true if the schema has a keyword that types say, beside those named.
-fn has_type(keywords: &Map<String, Value>, beside: &[&str]) -> bool {
-    let says = |keyword: &String| EXPRESSED.contains(&keyword.as_str());
-    keywords.keys().any(|keyword| says(keyword) && !beside.contains(&keyword.as_str()) && keyword != "nullable")
-}
-
-/// The schema to which a reference within the document points.
-fn pointed<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
-    root.pointer(&decoded(reference.strip_prefix('#')?))
-}
-
-/// The text without the escapes of URLs.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, more @ ..] = rest {
-        let escape = text.len() - rest.len();
-        let hex = (*first == b'%').then(|| text.get(escape + 1..escape + 3)).flatten();
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &rest[3..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = more;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// The title of a schema as the name of a type, or an empty text.
-fn title(schema: &Value) -> String {
-    pascal(schema.get("title").and_then(Value::as_str).unwrap_or_default())
-}
-
-/// The comment with the description of the schema.
-fn described(note: TypeNote, schema: &Value) -> TypeNote {
-    match schema {
-        Value::Object(keywords) => described_by(note, keywords),
-        _ => note,
-    }
-}
-
-fn described_by(mut note: TypeNote, keywords: &Map<String, Value>) -> TypeNote {
-    if let Some(Value::String(text)) = keywords.get("description") {
-        note.text.clone_from(text);
-    }
-    note.is_deprecated |= keywords.get("deprecated") == Some(&Value::Bool(true));
-    note
-}
-
-/// Adds what types do not say of the schema to the comment.
-fn remark(note: &mut TypeNote, keywords: &Map<String, Value>) {
-    let is_expressed = |keyword: &str, value: &Value| match keyword {
-        // The whole numbers of JavaScript, which zod writes with each one.
-        "minimum" | "maximum" => value.as_i64().is_some_and(|bound| bound.abs() == LITERAL_MAX),
-        _ => ANNOTATIONS.contains(&keyword) || EXPRESSED.contains(&keyword),
-    };
-    let left = keywords.iter().filter(|(keyword, value)| !is_expressed(keyword, value));
-    remark_all(note, &left.map(|(keyword, value)| (keyword.clone(), value.clone())).collect());
-}
-
-fn remark_all(note: &mut TypeNote, keywords: &Map<String, Value>) {
-    let text = Value::Object(keywords.clone()).to_string();
-    if !keywords.is_empty() && !note.schema.contains(&text) {
-        note.schema.push(text);
-    }
 }

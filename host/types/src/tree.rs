@@ -217,7 +217,10 @@ impl DefinitionBody {
             Self::Object { fields, rest, is_closed } => Self::Object {
                 fields: fields
                     .iter()
-                    .map(|field| TypedField { value: field.value.renumbered(number), ..field.clone() })
+                    .map(|field| TypedField {
+                        value: field.value.renumbered(number),
+                        ..field.clone()
+                    })
                     .collect(),
                 rest: rest.as_ref().map(|rest| rest.renumbered(number)),
                 is_closed: *is_closed,

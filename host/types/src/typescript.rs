@@ -30,11 +30,52 @@ const RESERVED: [&str; 16] = [
 
 /// Words that variables cannot have as their name.
 const KEYWORDS: [&str; 46] = [
-    "arguments", "await", "break", "case", "catch", "class", "const", "continue", "debugger",
-    "default", "delete", "do", "else", "enum", "eval", "export", "extends", "false", "finally",
-    "for", "function", "if", "implements", "import", "in", "instanceof", "interface", "let", "new",
-    "null", "package", "private", "protected", "public", "return", "static", "super", "switch",
-    "this", "throw", "true", "try", "typeof", "var", "while", "yield",
+    "arguments",
+    "await",
+    "break",
+    "case",
+    "catch",
+    "class",
+    "const",
+    "continue",
+    "debugger",
+    "default",
+    "delete",
+    "do",
+    "else",
+    "enum",
+    "eval",
+    "export",
+    "extends",
+    "false",
+    "finally",
+    "for",
+    "function",
+    "if",
+    "implements",
+    "import",
+    "in",
+    "instanceof",
+    "interface",
+    "let",
+    "new",
+    "null",
+    "package",
+    "private",
+    "protected",
+    "public",
+    "return",
+    "static",
+    "super",
+    "switch",
+    "this",
+    "throw",
+    "true",
+    "try",
+    "typeof",
+    "var",
+    "while",
+    "yield",
 ];
 
 const REFERENCE: &str = "\
@@ -126,7 +167,10 @@ impl TypeScript {
         let name = scope.take_word(&camel(&module.name), "module");
         let address = format!("wasm://{}", module.name);
         self.text.push('\n');
-        self.line("", &format!("/** The functions of the module `{}`. */", module.name.replace("*/", "*\\/")));
+        self.line(
+            "",
+            &format!("/** The functions of the module `{}`. */", module.name.replace("*/", "*\\/")),
+        );
         self.line("", &format!("export const {name} = {{"));
         for function in module.plain_functions() {
             self.comment(&function.note, "  ");
@@ -137,8 +181,14 @@ impl TypeScript {
             module.plain_functions().map(|function| function.name.as_str()).collect();
         let mut keys = NameScope::reserving(&plain);
         for (object, functions) in module.objects() {
-            self.line("  ", &format!("/** The object `{}` with this key. */", object.replace("*/", "*\\/")));
-            self.line("  ", &format!("{}: (key: string) => ({{", key(&keys.take_word(object, "object"))));
+            self.line(
+                "  ",
+                &format!("/** The object `{}` with this key. */", object.replace("*/", "*\\/")),
+            );
+            self.line(
+                "  ",
+                &format!("{}: (key: string) => ({{", key(&keys.take_word(object, "object"))),
+            );
             let kind = text(&format!("{address}/{object}@"));
             for function in functions {
                 self.comment(&function.note, "    ");
@@ -153,7 +203,10 @@ impl TypeScript {
     fn reference(&mut self, indent: &str, function: &TypedFunction, address: &str) {
         let input = self.input(&function.input);
         let output = self.expression(&function.output);
-        self.line(indent, &format!("{}: {{ address: {address} }} as FunctionReference<", key(&function.name)));
+        self.line(
+            indent,
+            &format!("{}: {{ address: {address} }} as FunctionReference<", key(&function.name)),
+        );
         self.line(indent, &format!("  {input},"));
         self.line(indent, &format!("  {output},"));
         self.line(indent, "  {");
@@ -228,7 +281,8 @@ impl TypeScript {
             }
             TypeTree::Record(value) => format!("{{ [key: string]: {} }}", self.expression(value)),
             TypeTree::Union { branches, .. } => {
-                let mut each: Vec<String> = branches.iter().map(|one| self.expression(one)).collect();
+                let mut each: Vec<String> =
+                    branches.iter().map(|one| self.expression(one)).collect();
                 each.dedup();
                 each.join(" | ")
             }

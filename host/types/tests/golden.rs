@@ -11,7 +11,10 @@ fn generated(language: TypesLanguage) -> String {
         serde_json::from_str(include_str!("golden/shop.json")).expect("a description");
     let digest = "0".repeat(64);
     let command = "segno types shop";
-    types_file(&TypesRequest { module: "shop", digest: &digest, command, description: &description }, language)
+    types_file(
+        &TypesRequest { module: "shop", digest: &digest, command, description: &description },
+        language,
+    )
 }
 
 fn compare(file: &str, language: TypesLanguage) {

@@ -5,8 +5,30 @@ use serde_json::{Map, Value, json};
 
 /// Names that are no identifiers, reserved somewhere, or written alike.
 const NAMES: [&str; 24] = [
-    "id", "class", "type", "a-b", "a_b", "aB", "", "0", "é", "__proto__", "__init__", "self", "Order",
-    "str", "None", "*/", "\"\"\"", "'", "\\", "a\nb", "String", "Self", "new", "x y",
+    "id",
+    "class",
+    "type",
+    "a-b",
+    "a_b",
+    "aB",
+    "",
+    "0",
+    "é",
+    "__proto__",
+    "__init__",
+    "self",
+    "Order",
+    "str",
+    "None",
+    "*/",
+    "\"\"\"",
+    "'",
+    "\\",
+    "a\nb",
+    "String",
+    "Self",
+    "new",
+    "x y",
 ];
 
 /// A source of choices that a seed determines.
@@ -50,7 +72,14 @@ impl SchemaSource {
     }
 
     fn reference(&mut self) -> Value {
-        let to = ["#/$defs/A", "#/$defs/B", "#/$defs/class", "#", "#/$defs/none", "https://example.com/a"];
+        let to = [
+            "#/$defs/A",
+            "#/$defs/B",
+            "#/$defs/class",
+            "#",
+            "#/$defs/none",
+            "https://example.com/a",
+        ];
         json!(to[self.below(to.len())])
     }
 
@@ -88,7 +117,10 @@ impl SchemaSource {
                 14 => ("const", self.value()),
                 15 => ("$ref", self.reference()),
                 16 => ("title", json!(self.name())),
-                17 => ("description", json!(format!("{} {}\n{}", self.name(), self.name(), self.name()))),
+                17 => (
+                    "description",
+                    json!(format!("{} {}\n{}", self.name(), self.name(), self.name())),
+                ),
                 18 => ("minItems", json!(self.below(3))),
                 19 => ("nullable", json!(true)),
                 20 => ("patternProperties", json!({"^a": self.schema(depth - 1)})),
@@ -110,7 +142,8 @@ impl SchemaSource {
 
     /// A module with functions, objects and messages.
     pub fn module(&mut self) -> ModuleDescription {
-        let names = ["order", "send-mail", "class", "A", "str", "Cart/add", "Cart/new", "delete", "2nd"];
+        let names =
+            ["order", "send-mail", "class", "A", "str", "Cart/add", "Cart/new", "delete", "2nd"];
         let functions = names.map(|name| {
             let message = |source: &mut Self, kind| {
                 json!({"kind": kind, "name": source.name(), "schema": source.document()})

@@ -2,13 +2,15 @@
 //!
 //! Objects are `TypedDict`s: values are then plain JSON, as both packages take and give them.
 
+mod definitions;
+mod references;
+
 use std::fmt::Write as _;
 
 use crate::{
-    circles::DefinitionOrder,
-    module::{TypedFunction, TypedHandler, TypedMessage, TypedModule},
+    module::{TypedFunction, TypedModule},
     names::{NameScope, is_identifier, pascal, snake},
-    tree::{DefinitionBody, LiteralValue, TypeNote, TypeTree, TypedField},
+    tree::{LiteralValue, TypeNote, TypeTree},
 };
 
 /// Words that are no names.
@@ -21,19 +23,62 @@ const KEYWORDS: [&str; 35] = [
 
 /// Names that the file uses itself.
 const USED: [&str; 21] = [
-    "Any", "FunctionReference", "Generic", "Literal", "NotRequired", "PromiseReference",
-    "QueryReference", "SignalReference", "TypeAlias", "TypeVar", "TypedDict", "UpdateReference",
-    "annotations", "bool", "dict", "float", "int", "list", "object", "staticmethod", "str",
+    "Any",
+    "FunctionReference",
+    "Generic",
+    "Literal",
+    "NotRequired",
+    "PromiseReference",
+    "QueryReference",
+    "SignalReference",
+    "TypeAlias",
+    "TypeVar",
+    "TypedDict",
+    "UpdateReference",
+    "annotations",
+    "bool",
+    "dict",
+    "float",
+    "int",
+    "list",
+    "object",
+    "staticmethod",
+    "str",
 ];
 
 /// A class of references: its name, its parameters, what it refers to, and the method by which
 /// the packages know it.
 const CLASSES: [(&str, &str, &str, &str); 5] = [
-    ("FunctionReference", "_In, _Out", "A function: the packages take it in place of a name.", "def segno_function(self, input: _In, /) -> _Out"),
-    ("SignalReference", "_In", "A signal: `segno_client` takes it in place of a name.", "def segno_signal(self, payload: _In, /) -> None"),
-    ("PromiseReference", "_Out", "A promise: `segno_client` takes it in place of a name.", "def segno_promise(self) -> _Out"),
-    ("QueryReference", "_In, _Out", "A query: `segno_client` takes it in place of a name.", "def segno_query(self, input: _In, /) -> _Out"),
-    ("UpdateReference", "_In, _Out", "An update: `segno_client` takes it in place of a name.", "def segno_update(self, input: _In, /) -> _Out"),
+    (
+        "FunctionReference",
+        "_In, _Out",
+        "A function: the packages take it in place of a name.",
+        "def segno_function(self, input: _In, /) -> _Out",
+    ),
+    (
+        "SignalReference",
+        "_In",
+        "A signal: `segno_client` takes it in place of a name.",
+        "def segno_signal(self, payload: _In, /) -> None",
+    ),
+    (
+        "PromiseReference",
+        "_Out",
+        "A promise: `segno_client` takes it in place of a name.",
+        "def segno_promise(self) -> _Out",
+    ),
+    (
+        "QueryReference",
+        "_In, _Out",
+        "A query: `segno_client` takes it in place of a name.",
+        "def segno_query(self, input: _In, /) -> _Out",
+    ),
+    (
+        "UpdateReference",
+        "_In, _Out",
+        "An update: `segno_client` takes it in place of a name.",
+        "def segno_update(self, input: _In, /) -> _Out",
+    ),
 ];
 
 /// The file without its header.
@@ -68,7 +113,11 @@ pub(crate) fn written(module: &TypedModule) -> String {
     for (function, names) in &messages {
         let [signals, promises, queries, updates] = names;
         out.messages(signals, "SignalReference", function.signals.as_deref().unwrap_or_default());
-        out.messages(promises, "PromiseReference", function.promises.as_deref().unwrap_or_default());
+        out.messages(
+            promises,
+            "PromiseReference",
+            function.promises.as_deref().unwrap_or_default(),
+        );
         out.handlers(queries, "QueryReference", &function.queries);
         out.handlers(updates, "UpdateReference", &function.updates);
     }
@@ -159,129 +208,6 @@ impl Python {
         }
     }
 
-    fn definitions(&mut self, module: &TypedModule) {
-        // Names of classes exist when aliases are made of them.
-        for (number, known) in module.definitions.iter().enumerate() {
-            if let DefinitionBody::Object { fields, rest, .. } = &known.body {
-                self.text.push_str("\n\n");
-                self.object_type(number, &known.note, fields, rest.as_ref());
-            }
-        }
-        let order = DefinitionOrder::new(&module.definitions);
-        for &number in &order.parts_first {
-            let known = &module.definitions[number];
-            let DefinitionBody::Alias(of) = &known.body else { continue };
-            self.text.push_str("\n\n");
-            self.comment(&known.note, "");
-            let of = self.expression(of);
-            let is_late = order.is_in_circle(number);
-            let of = if is_late { text(&of) } else { of };
-            self.line("", &format!("{}: TypeAlias = {of}", self.names[number]));
-        }
-    }
-
-    fn object_type(
-        &mut self,
-        number: usize,
-        note: &TypeNote,
-        fields: &[TypedField],
-        rest: Option<&TypeTree>,
-    ) {
-        let name = self.names[number].clone();
-        let rest = rest.map(|rest| format!("# Other keys: {}", self.expression(rest)));
-        let is_plain = |field: &TypedField| {
-            is_identifier(&field.name)
-                && !field.name.starts_with("__")
-                && !KEYWORDS.contains(&field.name.as_str())
-                && !USED.contains(&field.name.as_str())
-                && !self.names.contains(&field.name)
-        };
-        if fields.iter().all(is_plain) {
-            self.line("", &format!("class {name}(TypedDict):"));
-            self.docstring(note, "    ");
-            if !note.lines().is_empty() || note.is_deprecated {
-                self.text.push('\n');
-            }
-            for field in fields {
-                self.comment(&field.note, "    ");
-                let value = self.field(field);
-                self.line("    ", &format!("{}: {value}", field.name));
-            }
-            rest.iter().for_each(|rest| self.line("    ", rest));
-        } else {
-            self.comment(note, "");
-            self.line("", &format!("{name} = TypedDict("));
-            self.line("    ", &format!("{},", text(&name)));
-            self.line("    ", "{");
-            for field in fields {
-                self.comment(&field.note, "        ");
-                let value = text(&self.field(field));
-                self.line("        ", &format!("{}: {value},", text(&field.name)));
-            }
-            rest.iter().for_each(|rest| self.line("        ", rest));
-            self.line("    ", "},");
-            self.line("", ")");
-        }
-    }
-
-    fn field(&self, field: &TypedField) -> String {
-        let value = self.expression(&field.value);
-        if field.is_required { value } else { format!("NotRequired[{value}]") }
-    }
-
-    fn messages(&mut self, name: &str, class: &str, messages: &[TypedMessage]) {
-        let each: Vec<(&str, &TypeNote, String)> = messages
-            .iter()
-            .map(|message| (message.name.as_str(), &message.note, self.expression(&message.value)))
-            .collect();
-        self.references(name, class, &each);
-    }
-
-    fn handlers(&mut self, name: &str, class: &str, handlers: &[TypedHandler]) {
-        let types = |handler: &TypedHandler| {
-            format!("{}, {}", self.expression(&handler.input), self.expression(&handler.output))
-        };
-        let each: Vec<(&str, &TypeNote, String)> = handlers
-            .iter()
-            .map(|handler| (handler.name.as_str(), &handler.note, types(handler)))
-            .collect();
-        self.references(name, class, &each);
-    }
-
-    /// A class whose attributes are references, each with its name, comment and types.
-    fn references(&mut self, name: &str, class: &str, each: &[(&str, &TypeNote, String)]) {
-        if each.is_empty() {
-            return;
-        }
-        let _ = write!(self.text, "\n\nclass {name}:\n");
-        // An attribute hides the name of a type behind it.
-        let reserved: Vec<&str> =
-            KEYWORDS.into_iter().chain(USED).chain(self.names.iter().map(String::as_str)).collect();
-        let mut scope = NameScope::reserving(&reserved);
-        for (own, note, types) in each {
-            let attribute = scope.take_word(&identifier(own), "message");
-            self.line("    ", &format!("{attribute} = {class}[{types}]({})", text(own)));
-            self.docstring(note, "    ");
-        }
-    }
-
-    fn object(&mut self, address: &str, object: &str, functions: &[&TypedFunction], name: &str) {
-        let _ = write!(self.text, "\n\nclass {name}:\n");
-        let about = TypeNote { text: format!("The object `{object}` with this key."), ..TypeNote::default() };
-        self.docstring(&about, "    ");
-        self.text.push('\n');
-        self.line("    ", "def __init__(self, key: str) -> None:");
-        let mut scope = NameScope::reserving(&KEYWORDS);
-        let kind = text(&format!("{address}/{object}@"));
-        for function in functions {
-            let attribute = scope.take_word(&identifier(&function.name), "function");
-            let types = self.function_types(function);
-            let path = text(&format!("/{}", function.name));
-            self.line("        ", &format!("self.{attribute} = FunctionReference[{types}]({kind} + key + {path})"));
-            self.docstring(&function.note, "        ");
-        }
-    }
-
     fn function_types(&self, function: &TypedFunction) -> String {
         format!("{}, {}", self.expression(&function.input), self.expression(&function.output))
     }
@@ -312,7 +238,8 @@ impl Python {
             }
             TypeTree::Record(value) => format!("dict[str, {}]", self.expression(value)),
             TypeTree::Union { branches, .. } => {
-                let mut each: Vec<String> = branches.iter().map(|one| self.expression(one)).collect();
+                let mut each: Vec<String> =
+                    branches.iter().map(|one| self.expression(one)).collect();
                 each.dedup();
                 each.join(" | ")
             }
