@@ -3,6 +3,7 @@
 from typing import Any, assert_type
 
 import shop_types as shop
+
 from segno_sdk import Call, Context, workflow
 from segno_sdk.testing import TestHost
 

@@ -17,8 +17,8 @@ from .execution import ContinueAsNew
 from .failure import Failure, NotJson
 from .function import Activity, Function, Workflow
 from .options import CallOptions, Retry, call_options
-from .reference import FunctionReference
 from .randomness import Randomness
+from .reference import FunctionReference
 from .saga import Saga
 from .updates import failure_record
 from .waits import Call, Command, ConditionWait, Promise, SignalWait
