@@ -26,11 +26,12 @@ pub struct ProblemGroup {
     pub codes: &'static [&'static str],
 }
 
-/// Rows without a name are problems of the engine, whose kinds have their status and code.
+/// Rows without a name are problems of the engine, whose kinds have their status and code. Rows
+/// under `again` have a code that the document lists already.
 macro_rules! problem_kinds {
     ($($status:ident $text:literal {
         $($name:tt $code:literal $title:literal;)*
-    } unlisted {
+    } again {
         $($other:ident $other_code:literal $other_title:literal;)*
     })*) => {
         $(
@@ -56,21 +57,22 @@ problem_kinds! {
         INVALID_FIELD          "invalid-field"          "Invalid field";
         INVALID_ID             "invalid-id"             "Invalid id";
         INVALID_TARGET         "invalid-target"         "Invalid target";
-    } unlisted {
         BROKEN_BODY            "broken-body"            "Body not read";
+        _                      "bad-request"            "Refused";
+    } again {
         INVALID_FILTER         "invalid-query"          "Store unavailable";
         GIVEN_TWICE            "invalid-field"          "Refused";
     }
     UNAUTHORIZED "{}: this host requires a token." {
         UNAUTHORIZED           "unauthorized"           "Token needed";
-    } unlisted {}
+    } again {}
     FORBIDDEN "The request is for another host or from a page of another site: {}, {}; it lacks \
                the header of its session: {}; or the token does not allow it: {}." {
         FOREIGN_HOST           "foreign-host"           "Foreign host";
         FOREIGN_ORIGIN         "foreign-origin"         "Foreign origin";
         MISSING_CSRF           "missing-csrf"           "CSRF header needed";
         NOT_ALLOWED            "not-allowed"            "Not allowed by the token";
-    } unlisted {}
+    } again {}
     NOT_FOUND "{}." {
         UNKNOWN_ROUTE          "unknown-route"          "No such route";
         UNKNOWN_MODULE         "unknown-module"         "Unknown module";
@@ -82,22 +84,21 @@ problem_kinds! {
         UNKNOWN_RESOURCE       "unknown-resource"       "Unknown resource";
         UNKNOWN_QUERY          "unknown-query"          "Unknown query";
         UNKNOWN_UPDATE         "unknown-update"         "Unknown update";
-    } unlisted {
+    } again {
         NO_TASK                "unknown-task"           "No task";
     }
     METHOD_NOT_ALLOWED "{}." {
         METHOD_NOT_ALLOWED     "method-not-allowed"     "Method not allowed";
-    } unlisted {}
+    } again {}
     REQUEST_TIMEOUT "{}." {
         BODY_TOO_SLOW          "body-too-slow"          "Body too slow";
-    } unlisted {}
+    } again {}
     CONFLICT "The object's state does not allow the operation: {}." {
         ALREADY_SETTLED        "already-settled"        "Already settled";
         WRONG_STATE            "wrong-state"            "Wrong state";
         IS_AN_INVOCATION       "is-an-invocation"       "Not settled from outside";
         ID_TAKEN               "id-taken"               "Refused";
         NO_JOURNAL             "no-journal"             "Refused";
-        _                      "not-begun"              "Refused";
         JOURNAL_DAMAGED        "journal-damaged"        "Refused";
         _                      "resource-busy"          "Refused";
         _                      "object-busy"            "Refused";
@@ -113,8 +114,9 @@ problem_kinds! {
         NO_SUCH_COMMAND        "no-such-command"        "Refused";
         NO_FORK_THERE          "no-fork-there"          "Refused";
         DIVERGES               "diverges"               "Refused";
-    } unlisted {
-        RUN_NOT_ENDED          "wrong-state"            "Refused";
+        _                      "key-reused"             "Refused";
+        _                      "stale-version"          "Refused";
+        _                      "not-holder"             "Refused";
         NO_MODULE              "no-module"              "Refused";
         UNREADABLE_MODULE      "unreadable-module"      "Refused";
         UNREADABLE_INPUT       "unreadable-input"       "Refused";
@@ -122,13 +124,15 @@ problem_kinds! {
         NOT_ENDED              "not-ended"              "Refused";
         NOT_COUNTED            "not-counted"            "Refused";
         REPLAY_FAILED          "replay-failed"          "Refused";
+    } again {
+        RUN_NOT_ENDED          "wrong-state"            "Refused";
     }
     PAYLOAD_TOO_LARGE "{}." {
         BODY_TOO_LARGE         "body-too-large"         "Body too large";
-    } unlisted {}
+    } again {}
     UNSUPPORTED_MEDIA_TYPE "{}." {
         UNSUPPORTED_MEDIA_TYPE "unsupported-media-type" "Unsupported content type";
-    } unlisted {}
+    } again {}
     UNPROCESSABLE_ENTITY "{}, or the fault of an uploaded module." {
         INVALID_INPUT          "invalid-input"          "Input does not fit";
         INVALID_LIMIT          "invalid-limit"          "Refused";
@@ -137,23 +141,25 @@ problem_kinds! {
         QUERY_FAILED           "query-failed"           "Query failed";
         QUERY_TRAPPED          "query-trapped"          "Refused";
         UPDATE_REFUSED         "update-refused"         "Update refused";
-    } unlisted {
-        INVALID_VALUE          "invalid-input"          "Value does not fit";
         UNKNOWN_SIGNAL         "unknown-signal"         "Unknown signal";
+        _                      "unprocessable"          "Refused";
+        _                      "journal-mismatch"       "Refused";
+    } again {
+        INVALID_VALUE          "invalid-input"          "Value does not fit";
         // The fault of a component has its own code instead.
         INVALID_MODULE         "invalid-module"         "Module refused";
     }
     INTERNAL_SERVER_ERROR "{}." {
         INTERNAL               "internal"               "Internal error";
-    } unlisted {}
+        _                      "unreadable"             "Refused";
+    } again {}
     SERVICE_UNAVAILABLE "Temporary; retry later: {}." {
         NOT_READY              "not-ready"              "Not ready";
         STORE_UNAVAILABLE      "store-unavailable"      "Store unavailable";
         UNKNOWN_OUTCOME        "unknown-outcome"        "Store unavailable";
         CONFLICT               "conflict"               "Store unavailable";
-    } unlisted {
         NOT_BEGUN              "not-begun"              "Refused";
         OVERLOADED             "overloaded"             "Overloaded";
         READ_TOO_LONG          "read-too-long"          "Read took too long";
-    }
+    } again {}
 }

@@ -15,6 +15,7 @@ mod local;
 mod modules;
 mod objects;
 mod promises;
+mod reference;
 mod resources;
 mod schedules;
 mod tasks;
@@ -23,3 +24,6 @@ pub use self::http::Client;
 pub use bundles::BundleDownload;
 pub use error::ClientError;
 pub use local::LocalHost;
+pub use reference::{
+    FunctionReference, PromiseReference, QueryReference, SignalReference, UpdateReference,
+};

@@ -12,7 +12,7 @@ const INDENT: usize = 14;
 
 /// The groups in order, each with its commands in order.
 const GROUPS: [(&str, &[&str]); 8] = [
-    ("Write and deploy", &["new", "build", "dev", "deploy", "undeploy", "modules"]),
+    ("Write and deploy", &["new", "build", "dev", "deploy", "undeploy", "modules", "types"]),
     ("Run", &["start", "call", "result", "signal", "resolve", "reject", "query", "update"]),
     ("Find out", &["list", "inspect", "why", "tree", "logs", "events"]),
     ("Replay", &["replay", "bundle", "verify"]),

@@ -86,6 +86,7 @@ mod store_address;
 mod subject;
 mod task;
 mod tree;
+mod types;
 mod undeploy;
 mod update;
 mod verify;
@@ -177,6 +178,7 @@ enum CliCommand {
     Deploy(deploy::DeployArgs),
     Undeploy(undeploy::UndeployArgs),
     Modules(modules::ModulesArgs),
+    Types(types::TypesArgs),
     Start(start::StartArgs),
     Call(call::CallArgs),
     Result(result::ResultArgs),
@@ -276,6 +278,7 @@ impl Cli {
             CliCommand::Ready(command) => command.run(&client()?, console).await,
             CliCommand::Undeploy(command) => command.run(&client()?, console).await,
             CliCommand::Modules(command) => command.run(&client()?, console).await,
+            CliCommand::Types(command) => command.run(client, console).await,
             CliCommand::Start(command) => command.run(&client()?, console).await,
             CliCommand::Call(command) => command.run(&client()?, console).await,
             CliCommand::Result(command) => command.run(&client()?, console).await,

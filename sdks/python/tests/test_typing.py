@@ -50,9 +50,16 @@ def test_a_right_program_is_accepted(command: list[str]) -> None:
 
 
 @pytest.mark.parametrize("command", [MYPY, PYRIGHT], ids=["mypy", "pyright"])
-def test_each_error_is_found_at_its_line(command: list[str]) -> None:
-    _, output = checked([*command, "tests/typing_errors.py"])
-    assert found(output, "typing_errors.py") == lines_of("typing_errors.py"), output
+@pytest.mark.parametrize("name", ["typing_errors.py", "typing_references.py"])
+def test_each_error_is_found_at_its_line(command: list[str], name: str) -> None:
+    _, output = checked([*command, f"tests/{name}"])
+    assert found(output, name) == lines_of(name), output
+
+
+@pytest.mark.parametrize("command", [MYPY, PYRIGHT], ids=["mypy", "pyright"])
+def test_generated_types_are_accepted(command: list[str]) -> None:
+    code, output = checked([*command, "../../host/types/tests/golden/shop_types.py"])
+    assert code == 0, output
 
 
 def test_pyright_accepts_the_package() -> None:

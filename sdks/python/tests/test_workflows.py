@@ -74,6 +74,34 @@ def test_a_stand_in_takes_the_place_of_a_function(segno_host: TestHost) -> None:
     assert segno_host.run(buy, Order("o", 9)).order == "other"
 
 
+class Elsewhere:
+    """A reference to a function of another module, as `segno types` writes it."""
+
+    address = "wasm://shop/order"
+
+    def segno_function(self, input: str, /) -> str:
+        raise NotImplementedError
+
+
+def test_a_generated_reference_is_called_by_its_address(segno_host: TestHost) -> None:
+    @workflow
+    async def caller(ctx: Context) -> list[str]:
+        return [await ctx.call(Elsewhere(), "o-1"), await ctx.send(Elsewhere(), "o-2")]
+
+    @workflow
+    async def wrong(ctx: Context) -> None:
+        await ctx.call(7)  # type: ignore[call-overload]
+
+    segno_host.on(Elsewhere(), lambda order: f"receipt for {order}")
+    receipt, id = segno_host.run(caller)
+    assert receipt == "receipt for o-1"
+    assert id.startswith("test")
+    assert segno_host.calls(Elsewhere()) == ["o-1"]
+    assert segno_host.calls("wasm://shop/order") == ["o-1"]
+    with pytest.raises(TypeError, match="a reference of `segno types`, or a name"):
+        segno_host.run(wrong)
+
+
 def test_an_input_that_does_not_fit_is_a_failure(segno_host: TestHost) -> None:
     with pytest.raises(Failure, match="input has no 'cents'") as failed:
         segno_host.run_json(buy, '{"id":"a"}')

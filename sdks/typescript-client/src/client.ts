@@ -28,6 +28,7 @@ import { Listing } from './listing.js';
 import { ObjectHandle } from './object.js';
 import { type CallOptions, type ClientOptions, type WaitOptions, settingsOf } from './options.js';
 import { PromiseHandle } from './promise.js';
+import { type Arguments, type FunctionReference, addressOf } from './reference.js';
 import { Schedule } from './schedule.js';
 import { type StartOptions, identity, instant } from './start.js';
 import { pause } from './time.js';
@@ -53,32 +54,50 @@ export class Client {
     return this.#transport.settings.server;
   }
 
-  /** Starts a function (`MODULE/FUNCTION`, `MODULE/OBJECT@KEY/FUNCTION`), and returns at once. */
-  async start<Output = unknown>(
-    target: string,
+  /** Starts a function by its reference, and returns at once. */
+  start<Input, Output, Messages>(
+    target: FunctionReference<Input, Output, Messages>,
+    ...given: Arguments<Input, StartOptions>
+  ): Promise<Execution<Output, Messages>>;
+  /** Starts a function by its name (`MODULE/FUNCTION`, `MODULE/OBJECT@KEY/FUNCTION`), and returns at once. */
+  start<Output = unknown>(target: string, input?: unknown, options?: StartOptions): Promise<Execution<Output>>;
+  async start(
+    target: string | FunctionReference<never, unknown>,
     input?: unknown,
     options: StartOptions = {},
-  ): Promise<Execution<Output>> {
-    const { id, created, behind, invocation } = await this.#start(target, input, options, 0);
-    return new Execution<Output>(this.#transport, id, { created, behind, outcome: invocation });
+  ): Promise<Execution> {
+    const { id, created, behind, invocation } = await this.#start(addressOf(target), input, options, 0);
+    return new Execution(this.#transport, id, { created, behind, outcome: invocation });
   }
 
+  /** Starts a function by its reference, waits for its end, and returns its output. */
+  call<Input, Output>(
+    target: FunctionReference<Input, Output>,
+    ...given: Arguments<Input, StartOptions & WaitOptions>
+  ): Promise<Output>;
   /** Starts a function, waits for its end, and returns its output; throws as `Execution.result` does. */
-  async call<Output = unknown>(
-    target: string,
+  call<Output = unknown>(target: string, input?: unknown, options?: StartOptions & WaitOptions): Promise<Output>;
+  async call(
+    target: string | FunctionReference<never, unknown>,
     input?: unknown,
     options: StartOptions & WaitOptions = {},
-  ): Promise<Output> {
+  ): Promise<unknown> {
     const until = endOf(options.waitMs);
-    const started = await this.#start(target, input, options, Math.min(START_WAIT_MS, Math.max(0, until - Date.now())));
-    const { id, invocation } = started;
+    const waitMs = Math.min(START_WAIT_MS, Math.max(0, until - Date.now()));
+    const { id, invocation } = await this.#start(addressOf(target), input, options, waitMs);
     const outcome = isSettled(invocation.state) ? invocation : await outcomeOf(this.#transport, id, until, options);
-    return outputOf(outcome, options.waitMs) as Output;
+    return outputOf(outcome, options.waitMs);
   }
 
   /** The execution with this id. Sends nothing. */
-  execution<Output = unknown>(id: string): Execution<Output> {
-    return new Execution<Output>(this.#transport, id);
+  execution<Output = unknown>(id: string): Execution<Output>;
+  /** The execution with this id, which runs this function. Sends nothing, and does not check it. */
+  execution<Output, Messages>(
+    id: string,
+    runs: FunctionReference<never, Output, Messages>,
+  ): Execution<Output, Messages>;
+  execution(id: string): Execution {
+    return new Execution(this.#transport, id);
   }
 
   /** Executions, the newest first. */

@@ -15,6 +15,7 @@ import type {
 import { Listing } from './listing.js';
 import type { CallOptions, WaitOptions } from './options.js';
 import { PromiseHandle } from './promise.js';
+import type { Arguments, FreeName, HandlerInput, HandlerOutput, MessageName, MessageValue } from './reference.js';
 import type { StartFirstOptions } from './start.js';
 import { randomKey } from './time.js';
 import type { Transport } from './transport.js';
@@ -51,8 +52,11 @@ export interface RemoveOptions extends CallOptions {
   graceMs?: number | undefined;
 }
 
-/** An execution of a function. The handle keeps only its id: it costs nothing, and every program may make one. */
-export class Execution<Output = unknown> {
+/**
+ * An execution of a function. The handle keeps only its id: it costs nothing, and every program may make one.
+ * `Messages` has the types of its messages, if it was started by a reference.
+ */
+export class Execution<Output = unknown, Messages = unknown> {
   readonly #transport: Transport;
 
   /** @internal */
@@ -99,6 +103,15 @@ export class Execution<Output = unknown> {
   }
 
   /** Sends a signal. */
+  signal<Name extends MessageName<Messages, 'signals'>>(
+    name: Name,
+    ...given: Arguments<MessageValue<Messages, 'signals', Name>, SignalOptions>
+  ): Promise<SignalAccepted>;
+  signal(
+    name: FreeName<Messages, 'signals'>,
+    payload?: unknown,
+    options?: SignalOptions,
+  ): Promise<SignalAccepted>;
   async signal(name: string, payload?: unknown, options: SignalOptions = {}): Promise<SignalAccepted> {
     return this.#transport.send('POST /v1/invocations/{id}/signals', {
       path: { id: this.id },
@@ -109,8 +122,17 @@ export class Execution<Output = unknown> {
   }
 
   /** Asks the workflow, and returns the answer. A refusal of the workflow is a `WorkflowRefusedError`. */
-  async query<Value = unknown>(name: string, input?: unknown, options: QueryOptions = {}): Promise<Value> {
-    return (await this.queryAnswer(name, input, options)).value as Value;
+  query<Name extends MessageName<Messages, 'queries'>>(
+    name: Name,
+    ...given: Arguments<HandlerInput<Messages, 'queries', Name>, QueryOptions>
+  ): Promise<HandlerOutput<Messages, 'queries', Name>>;
+  query<Value = unknown>(
+    name: FreeName<Messages, 'queries'>,
+    input?: unknown,
+    options?: QueryOptions,
+  ): Promise<Value>;
+  async query(name: string, input?: unknown, options: QueryOptions = {}): Promise<unknown> {
+    return (await this.queryAnswer(name, input, options)).value;
   }
 
   /** Like `query`, with the number of records that the answer has seen. */
@@ -132,23 +154,41 @@ export class Execution<Output = unknown> {
    * @throws {UpdateFailedError} if its answer is a failure.
    * @throws {WaitTimeoutError} after `waitMs`; the update goes on.
    */
-  async update<Answer = unknown>(name: string, input?: unknown, options: UpdateOptions = {}): Promise<Answer> {
-    return (await completed(this.#transport, updateRequest(this.id, name, input, options), options)) as Answer;
+  update<Name extends MessageName<Messages, 'updates'>>(
+    name: Name,
+    ...given: Arguments<HandlerInput<Messages, 'updates', Name>, UpdateOptions>
+  ): Promise<HandlerOutput<Messages, 'updates', Name>>;
+  update<Answer = unknown>(
+    name: FreeName<Messages, 'updates'>,
+    input?: unknown,
+    options?: UpdateOptions,
+  ): Promise<Answer>;
+  async update(name: string, input?: unknown, options: UpdateOptions = {}): Promise<unknown> {
+    return completed(this.#transport, updateRequest(this.id, name, input, options), options);
   }
 
   /** Sends an update, and returns when the workflow has accepted it. */
-  async sendUpdate<Answer = unknown>(
-    name: string,
+  sendUpdate<Name extends MessageName<Messages, 'updates'>>(
+    name: Name,
+    ...given: Arguments<HandlerInput<Messages, 'updates', Name>, UpdateOptions>
+  ): Promise<Update<HandlerOutput<Messages, 'updates', Name>>>;
+  sendUpdate<Answer = unknown>(
+    name: FreeName<Messages, 'updates'>,
     input?: unknown,
-    options: UpdateOptions = {},
-  ): Promise<Update<Answer>> {
+    options?: UpdateOptions,
+  ): Promise<Update<Answer>>;
+  async sendUpdate(name: string, input?: unknown, options: UpdateOptions = {}): Promise<Update> {
     const request = updateRequest(this.id, name, input, options);
-    return new Update<Answer>(this.#transport, request, await accepted(this.#transport, request, options));
+    return new Update(this.#transport, request, await accepted(this.#transport, request, options));
   }
 
   /** Its promise with this name, which others settle. */
-  promise<Value = unknown>(name: string): PromiseHandle<Value> {
-    return new PromiseHandle<Value>(this.#transport, `${this.id}/p/${name}`);
+  promise<Name extends MessageName<Messages, 'promises'>>(
+    name: Name,
+  ): PromiseHandle<MessageValue<Messages, 'promises', Name>>;
+  promise<Value = unknown>(name: FreeName<Messages, 'promises'>): PromiseHandle<Value>;
+  promise(name: string): PromiseHandle {
+    return new PromiseHandle(this.#transport, `${this.id}/p/${name}`);
   }
 
   /** Asks it to stop. It may clean up first: `wait` tells when it has ended. */
@@ -176,7 +216,7 @@ export class Execution<Output = unknown> {
   }
 
   /** Starts its function once more, with the same input, labels and time limit. */
-  async restart(options: RestartOptions = {}): Promise<Execution<Output>> {
+  async restart(options: RestartOptions = {}): Promise<Execution<Output, Messages>> {
     const started = await this.#transport.send('POST /v1/invocations/{id}/restart', {
       path: { id: this.id },
       body: { id: options.id, module: options.module },

@@ -10,6 +10,8 @@ export type { CallOptions, ClientOptions, RetryOptions, WaitOptions } from './op
 export { Execution } from './execution.js';
 export type { QueryOptions, RemoveOptions, RestartOptions, SignalOptions } from './execution.js';
 export type { StartFirstOptions, StartOptions } from './start.js';
+export { reference } from './reference.js';
+export type { FunctionReference, MessageTypes } from './reference.js';
 export { Update } from './update.js';
 export type { UpdateOptions } from './update.js';
 export { PromiseHandle } from './promise.js';

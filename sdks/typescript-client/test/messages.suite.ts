@@ -6,6 +6,7 @@ import {
   PromiseFailedError,
   WaitTimeoutError,
   WorkflowRefusedError,
+  reference,
 } from '../src/index.js';
 import { sharedHost } from './host.js';
 
@@ -42,6 +43,17 @@ suite('messages', () => {
     assert.equal(await accepted.result(), 2);
     await words.update('add_word', 'three');
     assert.deepEqual(await words.result(), ['one', 'two', 'three']);
+  });
+
+  test('references stand in place of names', async () => {
+    type Messages = { updates: { add_word: { input: string; output: number } } };
+    const collects = reference<undefined, string[], Messages>('wasm://parts/collects');
+    const words = await client.start(collects, undefined, { id: 'references' });
+    for (const word of ['one', 'two', 'three']) await words.update('add_word', word);
+    assert.deepEqual(await words.query<string[]>('words'), ['one', 'two', 'three']);
+    assert.deepEqual(await client.execution('references', collects).result(), ['one', 'two', 'three']);
+    assert.equal(await client.call(reference<number, number>('parts/leaf'), 7), 7);
+    await assert.rejects(client.start({ address: 7 } as never), /or a reference of `segno types`/);
   });
 
   test('an update starts the execution it is for', async () => {

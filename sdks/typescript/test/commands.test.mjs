@@ -29,6 +29,19 @@ test('calls, sends, publishing and labels', async () => {
   assert.ok(t.logged('done {"sum":3}', 'warn'));
 });
 
+test('a generated reference is called as it is written', async () => {
+  const order = { address: 'wasm://shop/order' };
+  const caller = workflow(async (_, ctx) => {
+    const id = await ctx.send(order, { id: 'o-2' });
+    return [await ctx.call(order, { id: 'o-1' }), id];
+  });
+  const t = new TestHost().on(order, ({ id }) => `receipt for ${id}`);
+  assert.deepEqual(await t.run(caller), ['receipt for o-1', 'test/0']);
+  assert.deepEqual(t.calls('wasm://shop/order'), [{ id: 'o-1' }]);
+  const wrong = workflow(async (_, ctx) => ctx.call({ address: 7 }));
+  await assert.rejects(new TestHost().run(wrong), /a reference of `segno types`, or a name/);
+});
+
 test('retries back off in virtual time, until an attempt succeeds or the policy ends', async () => {
   const seen = [];
   const flaky = activity({ retry: { initial: '1s', maxAttempts: 4 } }, async (most, ctx) => {

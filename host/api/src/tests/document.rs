@@ -122,3 +122,61 @@ fn numbers_and_ids_end_where_the_host_refuses_them() {
     assert_eq!(schemas["CreatePromise"]["properties"]["id"]["maxLength"], 2_048);
     assert_eq!(schemas["TakeResource"]["properties"]["holder"]["minLength"], 1);
 }
+
+/// The codes of faults of an uploaded module, which the document sums up.
+const OF_MODULES: [&str; 17] = [
+    "not-wasm",
+    "core-module",
+    "malformed-component",
+    "runtime-missing",
+    "sources-rejected",
+    "unreadable-runtime",
+    "component-too-large",
+    "component-too-demanding",
+    "missing-exports",
+    "unknown-imports",
+    "contract-mismatch",
+    "unlisted-functions",
+    "describe-failed",
+    "invalid-function-name",
+    "invalid-schema",
+    "invalid-retry",
+    "not-checked",
+];
+
+/// The pairs of status and code in the table of problems of `docs/api.md`, without faults of
+/// modules.
+fn codes_of_the_page() -> BTreeSet<(String, String)> {
+    let page = include_str!("../../../../docs/api.md");
+    let problems = page.split("\n## Problems\n").nth(1).expect("the section about problems");
+    let rows = problems.lines().filter_map(|line| {
+        let mut cells = line.strip_prefix("| ")?.split(" | ");
+        let status = cells.next().filter(|status| status.parse::<u16>().is_ok())?;
+        Some((status, cells.next()?))
+    });
+    let quoted = |text: &str| -> Vec<String> {
+        text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    };
+    rows.flat_map(|(status, codes)| quoted(codes).into_iter().map(|code| (status.to_owned(), code)))
+        .filter(|(_, code)| !OF_MODULES.contains(&code.as_str()))
+        .collect()
+}
+
+#[test]
+fn every_problem_of_the_page_is_in_the_document_under_its_status() {
+    let document = as_json();
+    let responses = &document["paths"]["/v1/invocations"]["post"]["responses"];
+    let page = codes_of_the_page();
+    assert!(page.len() > 50, "{}", page.len());
+    let missing: Vec<&(String, String)> = page
+        .iter()
+        .filter(|(status, code)| {
+            let described = responses[status]["description"].as_str().unwrap_or_default();
+            !described.contains(&format!("`{code}`"))
+        })
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    // A code stands under one status only.
+    let begun = responses["409"]["description"].as_str().expect("a description");
+    assert!(!begun.contains("not-begun"), "{begun}");
+}

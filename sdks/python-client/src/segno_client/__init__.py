@@ -38,6 +38,7 @@ from .errors import (
     WorkflowRefusedError,
 )
 from .options import Retry
+from .references import FunctionReference, PromiseReference, QueryReference, SignalReference, UpdateReference
 
 __all__ = [
     "AsyncClient",
@@ -54,6 +55,7 @@ __all__ = [
     "ExecutionFailedError",
     "ExecutionHaltedError",
     "ForbiddenError",
+    "FunctionReference",
     "HostError",
     "InvalidArgumentError",
     "InvalidRequestError",
@@ -64,17 +66,21 @@ __all__ = [
     "ObjectPromise",
     "Promise",
     "PromiseFailedError",
+    "PromiseReference",
+    "QueryReference",
     "RefusedError",
     "RequestTimeoutError",
     "Retry",
     "Schedule",
     "SegnoError",
+    "SignalReference",
     "UnauthorizedError",
     "UnavailableError",
     "UnexpectedAnswerError",
     "UnreachableError",
     "Update",
     "UpdateFailedError",
+    "UpdateReference",
     "WaitTimeoutError",
     "WorkflowRefusedError",
     "api",

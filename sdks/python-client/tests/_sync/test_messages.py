@@ -11,6 +11,7 @@ import pytest
 from host import Host
 from segno_client import (
     Client,
+    InvalidArgumentError,
     NotFoundError,
     PromiseFailedError,
     UpdateFailedError,
@@ -52,6 +53,41 @@ def test_queries_and_updates_get_answers(client: Client) -> None:
     assert accepted.result() == 2
     words.update("add_word", "three")
     assert words.result() == ["one", "two", "three"]
+
+
+class Named:
+    """A reference to a message, as ``segno types`` writes it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def segno_query(self, input: Any, /) -> list[str]:
+        raise NotImplementedError
+
+    def segno_update(self, input: str, /) -> int:
+        raise NotImplementedError
+
+
+class Collects:
+    """A reference to a function, as ``segno types`` writes it."""
+
+    address = "wasm://parts/collects"
+
+    def segno_function(self, input: None, /) -> list[str]:
+        raise NotImplementedError
+
+
+def test_references_stand_in_place_of_names(client: Client) -> None:
+    words = client.start(Collects(), id=new("references"))
+    for count, word in enumerate(["one", "two", "three"], 1):
+        assert words.update(Named("add_word"), word) == count
+    assert words.query(Named("words"), None) == ["one", "two", "three"]
+    assert client.execution(words.id, Collects()).result() == ["one", "two", "three"]
+    assert words.promise("a").id == f"{words.id}/p/a"
+    with pytest.raises(InvalidArgumentError, match="or a reference of `segno types`"):
+        client.start(7, None)  # type: ignore[call-overload]
+    with pytest.raises(InvalidArgumentError, match="is not a message: pass its name"):
+        words.query(7)  # type: ignore[call-overload]
 
 
 def test_an_update_starts_the_execution_it_is_for(client: Client) -> None:

@@ -30,6 +30,7 @@ from .core.graph.place import Condition, Output, Place
 from .core.module import Module
 from .core.object import Object, exclusive, once, shared
 from .core.options import Limit, Retry
+from .core.reference import FunctionReference
 from .core.saga import Saga, Undo
 from .core.state import ObjectPromise, State, StateMap
 from .core.waits import Call, Command, Promise
@@ -46,6 +47,7 @@ __all__ = [
     "Failure",
     "Files",
     "Function",
+    "FunctionReference",
     "Graph",
     "GraphBuilder",
     "Limit",

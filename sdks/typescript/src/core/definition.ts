@@ -140,7 +140,6 @@ export const naming: {
 /** The name by which a function is called. */
 export function addressOf(target: string | Callable<never, unknown>, does: string): string {
   if (typeof target === 'string') return target;
-  if (target instanceof Remote) return target.address;
   if (target instanceof Definition) {
     if (target.owner !== undefined) {
       throw new TypeError(`${does} \`${target.title}\`, a function of an object, without a key: use \`ctx.object(${target.title.split('/')[0]}, key)\``);
@@ -151,6 +150,9 @@ export function addressOf(target: string | Callable<never, unknown>, does: strin
       `${does} ${target.run.name ? `\`${target.run.name}\`` : 'a function'} that the entry file does not export: export it there, as every function of the module`,
     );
   }
+  // References that `segno types` writes.
+  const address: unknown = (target as { address?: unknown } | undefined)?.address;
+  if (typeof address === 'string' && address !== '') return address;
   const is = typeof target === 'function' ? 'a plain function: wrap it in `activity(…)` or `workflow(…)`' : `${String(target)}`;
-  throw new TypeError(`${does} ${is}; it takes a function of this module, a \`remote\` one, or a name`);
+  throw new TypeError(`${does} ${is}; it takes a function of this module, a \`remote\` one, a reference of \`segno types\`, or a name`);
 }

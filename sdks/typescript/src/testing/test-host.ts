@@ -1,6 +1,6 @@
 // A host for tests: it runs workflows natively, in virtual time.
 
-import { type Callable, Definition, Remote, type Workflow } from '../core/definition.js';
+import { type Callable, Definition, type Workflow } from '../core/definition.js';
 import { type Duration, type Instant, instantMs, milliseconds } from '../core/duration.js';
 import type { Level, Outcome } from '../core/engine.js';
 import { Code, Failure } from '../core/failure.js';
@@ -383,7 +383,8 @@ export class TestHost {
 
   #nameOf(target: unknown): string {
     if (typeof target === 'string') return target;
-    if (target instanceof Remote) return target.address;
+    const address: unknown = (target as { address?: unknown } | undefined)?.address;
+    if (typeof address === 'string') return address;
     if (!(target instanceof Definition)) throw new TypeError('this takes a function of the module, a `remote` one, or a name');
     return withModule(this.#scenario.module, () => nameOf(target));
   }

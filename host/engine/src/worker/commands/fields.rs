@@ -121,3 +121,18 @@ pub fn shown_field(RequestField { name, value }: &RequestField) -> Json {
         FieldValue::Inline(bytes) => values::shown(bytes),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_shown_as_texts_and_payloads_as_json() {
+        for name in ["approved", "7", "null"] {
+            let mut fields = CommandFields::default();
+            fields.text("signal", name).payload("payload", &Payload::Json("7".to_owned()));
+            let shown = display(&fields.into_request());
+            assert_eq!(shown, json!({ "signal": name, "payload": 7 }), "{name}");
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Generic, cast
 
 from ..api import (
     DELETE_INVOCATIONS_ID,
@@ -12,9 +12,7 @@ from ..api import (
     POST_INVOCATIONS_ID_CONTINUE,
     POST_INVOCATIONS_ID_HALT,
     POST_INVOCATIONS_ID_KILL,
-    POST_INVOCATIONS_ID_QUERIES_NAME,
     POST_INVOCATIONS_ID_RESTART,
-    POST_INVOCATIONS_ID_SIGNALS,
     Accepted,
     Continued,
     ContinueInvocation,
@@ -22,30 +20,23 @@ from ..api import (
     InvocationOutcome,
     LogLine,
     LogPage,
-    QueryAnswer,
     Removed,
     RestartInvocation,
-    SendQuery,
-    SendSignal,
-    SignalAccepted,
     Started,
-    StartFirst,
 )
-from ..options import end_of, random_key
+from ..options import end_of
+from ..references import Out
 from .listing import AsyncListing
-from .promise import AsyncPromise
+from .messages import AsyncMessages
 from .transport import AsyncTransport
-from .update import AsyncUpdate, UpdateRequest, accepted, completed
 from .waiting import SETTLED, outcome_of, output_of
 
-REPLAY_MS = 300_000.0
-"""Time that a host may take to replay a long journal."""
 
-
-class AsyncExecution:
+class AsyncExecution(AsyncMessages, Generic[Out]):
     """An execution of a function.
 
-    The handle keeps only its id: it costs nothing, and every program may make one.
+    The handle keeps only its id: it costs nothing, and every program may make one. ``Out`` is the type of its
+    output, if it was started by a reference.
     """
 
     def __init__(self, transport: AsyncTransport, id: str, started: Started | None = None) -> None:
@@ -59,7 +50,7 @@ class AsyncExecution:
         self.behind = started.get("behind") if started else None
         """After a start: the limit that it waits behind, if it does."""
 
-    async def result(self, *, wait_ms: float | None = None) -> Any:
+    async def result(self, *, wait_ms: float | None = None) -> Out:
         """Waits for the end and returns the output.
 
         Raises:
@@ -67,7 +58,7 @@ class AsyncExecution:
             ExecutionHaltedError: it is halted, and needs a person.
             WaitTimeoutError: it has not ended within ``wait_ms`` (default: no limit); it goes on.
         """
-        return output_of(self._outcome or await self.wait(wait_ms=wait_ms), wait_ms)
+        return cast(Out, output_of(self._outcome or await self.wait(wait_ms=wait_ms), wait_ms))
 
     async def wait(self, *, wait_ms: float | None = None) -> InvocationOutcome:
         """Waits until it has ended or is halted, or for ``wait_ms``. Returns its state in any case."""
@@ -76,85 +67,6 @@ class AsyncExecution:
     async def status(self) -> Invocation:
         """Everything that is known of it, without its journal."""
         return await self._transport.send(GET_INVOCATIONS_ID, {"id": self.id})
-
-    async def signal(
-        self, name: str, payload: Any = None, *, key: str | None = None, start: StartFirst | None = None
-    ) -> SignalAccepted:
-        """Sends a signal.
-
-        Args:
-            name: Name of the signal, by which the function receives it.
-            payload: Any value of JSON.
-            key: The same key again is the same signal. Default: made by the client.
-            start: The execution to start, in the same step, if none has this id.
-        """
-        return await self._transport.send(
-            POST_INVOCATIONS_ID_SIGNALS,
-            {"id": self.id},
-            body=SendSignal(name=name, payload=payload, key=key or random_key(), start=start),
-            is_repeatable=True,
-        )
-
-    async def query(self, name: str, input: Any = None, *, at: int | None = None) -> Any:
-        """Asks the workflow, and returns the answer.
-
-        ``at`` asks it as it was after so many records of its journal. A refusal of the workflow is a
-        :class:`WorkflowRefusedError`.
-        """
-        return (await self.query_answer(name, input, at=at))["value"]
-
-    async def query_answer(self, name: str, input: Any = None, *, at: int | None = None) -> QueryAnswer:
-        """Like :meth:`query`, with the number of records that the answer has seen."""
-        return await self._transport.send(
-            POST_INVOCATIONS_ID_QUERIES_NAME,
-            {"id": self.id, "name": name},
-            body=SendQuery(input=input, at=at),
-            is_repeatable=True,
-            wait_ms=REPLAY_MS,
-        )
-
-    async def update(
-        self,
-        name: str,
-        input: Any = None,
-        *,
-        key: str | None = None,
-        start: StartFirst | None = None,
-        wait_ms: float | None = None,
-    ) -> Any:
-        """Sends an update, and waits for the workflow's answer.
-
-        Args:
-            name: Name of the update.
-            input: Any value of JSON.
-            key: The same key again is the same update, which runs once. Default: made by the client.
-            start: The execution to start first, if none has this id.
-            wait_ms: Longest wait. Default: no limit.
-
-        Raises:
-            WorkflowRefusedError: the workflow refuses it.
-            UpdateFailedError: the answer is a failure.
-            WaitTimeoutError: there was no answer within ``wait_ms``; the update goes on.
-        """
-        request = UpdateRequest(self.id, name, input, key or random_key(), start)
-        return await completed(self._transport, request, wait_ms)
-
-    async def send_update(
-        self,
-        name: str,
-        input: Any = None,
-        *,
-        key: str | None = None,
-        start: StartFirst | None = None,
-        wait_ms: float | None = None,
-    ) -> AsyncUpdate:
-        """Sends an update, and returns when the workflow has accepted it."""
-        request = UpdateRequest(self.id, name, input, key or random_key(), start)
-        return AsyncUpdate(self._transport, request, await accepted(self._transport, request, wait_ms))
-
-    def promise(self, name: str) -> AsyncPromise:
-        """Its promise with this name, which others settle. Sends nothing."""
-        return AsyncPromise(self._transport, f"{self.id}/p/{name}")
 
     async def cancel(self) -> Accepted:
         """Asks it to stop. It may clean up first: :meth:`wait` tells when it has ended."""
@@ -174,7 +86,7 @@ class AsyncExecution:
             POST_INVOCATIONS_ID_CONTINUE, {"id": self.id}, body=ContinueInvocation(module=module)
         )
 
-    async def restart(self, *, id: str | None = None, module: str | None = None) -> AsyncExecution:
+    async def restart(self, *, id: str | None = None, module: str | None = None) -> AsyncExecution[Out]:
         """Starts its function once more, with the same input, labels and time limit.
 
         Without an ``id`` the host takes the first free one of ``ID-r1``, ``ID-r2``, ….

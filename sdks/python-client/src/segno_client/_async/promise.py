@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Generic, cast
 
 from .._clock import async_sleep
 from ..api import (
@@ -17,14 +17,15 @@ from ..api import (
 )
 from ..errors import PromiseFailedError, WaitTimeoutError
 from ..options import end_of, now_ms
+from ..references import Out
 from .transport import AsyncTransport
 
 FIRST_PAUSE_MS = 100.0
 LONGEST_PAUSE_MS = 2_000.0
 
 
-class AsyncPromise:
-    """A promise, known by its id."""
+class AsyncPromise(Generic[Out]):
+    """A promise, known by its id. ``Out`` is the type of its value, if it was made by a reference."""
 
     def __init__(self, transport: AsyncTransport, id: str) -> None:
         self._transport = transport
@@ -35,7 +36,7 @@ class AsyncPromise:
         """Its state, and what it was settled with."""
         return await self._transport.send(GET_PROMISES_ID, {"id": self.id})
 
-    async def resolve(self, value: Any = None) -> PromiseView:
+    async def resolve(self, value: Out | None = None) -> PromiseView:
         """Settles it with a value. A promise settles once: ``changed`` is false if it was settled before."""
         return await self._transport.send(
             POST_PROMISES_ID_RESOLVE, {"id": self.id}, body=ResolvePromise(value=value), is_repeatable=True
@@ -54,7 +55,7 @@ class AsyncPromise:
         """Settles it as cancelled."""
         return await self._transport.send(POST_PROMISES_ID_CANCEL, {"id": self.id}, is_repeatable=True)
 
-    async def result(self, *, wait_ms: float | None = None) -> Any:
+    async def result(self, *, wait_ms: float | None = None) -> Out:
         """Waits until it is settled, and returns its value.
 
         Raises:
@@ -66,7 +67,7 @@ class AsyncPromise:
             view = await self.status()
             state = view["state"]
             if state == "resolved":
-                return view.get("value")
+                return cast(Out, view.get("value"))
             if state != "pending":
                 raise PromiseFailedError(self.id, state, view.get("failure"), view.get("value"))
             left_ms = until - now_ms()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, cast
 
 from ..api import POST_INVOCATIONS_ID_UPDATES_NAME, SendUpdate, StartFirst, UpdateAnswer, UpdateWait
 from ..errors import RefusedError, UpdateFailedError, WaitTimeoutError
 from ..options import end_of, now_ms
+from ..references import Out
 from .transport import AsyncTransport
 
 POLL_MS = 30_000.0
@@ -28,8 +29,8 @@ class UpdateRequest:
     start: StartFirst | None
 
 
-class AsyncUpdate:
-    """An update that a workflow has accepted."""
+class AsyncUpdate(Generic[Out]):
+    """An update that a workflow has accepted. ``Out`` is the type of the answer, if it was sent by a reference."""
 
     def __init__(self, transport: AsyncTransport, request: UpdateRequest, answer: UpdateAnswer) -> None:
         self._transport = transport
@@ -43,14 +44,14 @@ class AsyncUpdate:
         self.promise = answer["promise"]
         """Id of the promise that the workflow settles with its answer."""
 
-    async def result(self, *, wait_ms: float | None = None) -> Any:
+    async def result(self, *, wait_ms: float | None = None) -> Out:
         """Waits for the answer.
 
         Raises:
             UpdateFailedError: the answer is a failure.
             WaitTimeoutError: there was no answer within ``wait_ms`` (default: no limit).
         """
-        return await completed(self._transport, self._request, wait_ms)
+        return cast(Out, await completed(self._transport, self._request, wait_ms))
 
 
 async def accepted(transport: AsyncTransport, request: UpdateRequest, wait_ms: float | None) -> UpdateAnswer:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Callable, Mapping, Sequence
-from datetime import datetime
 from types import TracebackType
 from typing import Any
 
@@ -14,7 +13,6 @@ from .._clock import sleep
 from ..api import (
     GET_HEALTH,
     GET_READY,
-    POST_INVOCATIONS,
     POST_PROMISES,
     POST_SCHEDULES,
     CloudEvent,
@@ -23,24 +21,20 @@ from ..api import (
     Health,
     Overlap,
     Readiness,
-    Started,
-    StartInvocation,
-    StartRetry,
 )
 from ..errors import SegnoError
-from ..options import Retry, end_of, identity, instant, now_ms, settings_of
+from ..options import Retry, end_of, now_ms, settings_of
 from . import events
-from .execution import Execution
 from .lists import Lists
 from .modules import Modules
 from .object import ObjectHandle
 from .promise import Promise
 from .schedule import Schedule
+from .starts import Starts
 from .transport import Transport
-from .waiting import LONGEST_POLL_MS, SETTLED, outcome_of, output_of
 
 
-class Client(Lists, Modules):
+class Client(Lists, Modules, Starts):
     """A client of one host, or of several behind one address.
 
     Without ``server`` and ``token`` it reads ``SEGNO_SERVER`` and ``SEGNO_TOKEN``, as the command line does. It
@@ -89,66 +83,6 @@ class Client(Lists, Modules):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def start(
-        self,
-        target: str,
-        input: Any = None,
-        *,
-        id: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        timeout_ms: int | None = None,
-        start_at: datetime | int | None = None,
-        retry: StartRetry | None = None,
-        attempt_timeout_ms: int | None = None,
-    ) -> Execution:
-        """Starts a function, and returns at once.
-
-        Args:
-            target: The function: ``MODULE/FUNCTION``, ``MODULE/OBJECT@KEY/FUNCTION``.
-            input: Its input: any value of JSON.
-            id: Id of the execution. A start with the same id, function and input again finds the first
-                execution; with others it is refused (``ConflictError``, code ``key-reused``). Default: made by
-                the client, so that a repeat after a lost answer starts nothing twice.
-            labels: Labels by which executions are listed.
-            timeout_ms: Time limit of the execution, from now. Default: the function's own.
-            start_at: Earliest start.
-            retry: Retry policy of an activity. Default: the function's own.
-            attempt_timeout_ms: Time limit of one attempt of an activity.
-        """
-        started = self._start(target, input, id, labels, timeout_ms, start_at, retry, attempt_timeout_ms, 0)
-        return Execution(self._transport, started["id"], started)
-
-    def call(
-        self,
-        target: str,
-        input: Any = None,
-        *,
-        id: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        timeout_ms: int | None = None,
-        start_at: datetime | int | None = None,
-        retry: StartRetry | None = None,
-        attempt_timeout_ms: int | None = None,
-        wait_ms: float | None = None,
-    ) -> Any:
-        """Starts a function, waits for its end, and returns its output; raises as ``Execution.result`` does.
-
-        The arguments are those of :meth:`start`; ``wait_ms`` is the longest wait (default: no limit).
-        """
-        until = end_of(wait_ms)
-        first_ms = max(0.0, min(LONGEST_POLL_MS, until - now_ms()))
-        started = self._start(
-            target, input, id, labels, timeout_ms, start_at, retry, attempt_timeout_ms, first_ms
-        )
-        outcome = started["invocation"]
-        if outcome["state"] not in SETTLED:
-            outcome = outcome_of(self._transport, started["id"], until)
-        return output_of(outcome, wait_ms)
-
-    def execution(self, id: str) -> Execution:
-        """The execution with this id. Sends nothing."""
-        return Execution(self._transport, id)
 
     def object(self, kind: str, key: str) -> ObjectHandle:
         """The object ``key`` of the kind ``MODULE/OBJECT``. Sends nothing."""
@@ -268,37 +202,3 @@ class Client(Lists, Modules):
         A ``GET`` is tried again; others only with ``is_repeatable``.
         """
         return self._transport.raw(method, path, body, is_repeatable or method == "GET")
-
-    def _start(
-        self,
-        target: str,
-        input: Any,
-        id: str | None,
-        labels: Mapping[str, str] | None,
-        timeout_ms: int | None,
-        start_at: datetime | int | None,
-        retry: StartRetry | None,
-        attempt_timeout_ms: int | None,
-        wait_ms: float,
-    ) -> Started:
-        known_id, is_repeatable = identity(target, id)
-        started = self._transport.send(
-            POST_INVOCATIONS,
-            body=StartInvocation(
-                id=known_id,
-                target=target,
-                input=input,
-                labels=dict(labels or {}),
-                timeout_ms=timeout_ms,
-                start_at_ms=instant(start_at, "start_at"),
-                retry=retry,
-                attempt_timeout_ms=attempt_timeout_ms,
-                wait_ms=math.ceil(wait_ms) or None,
-            ),
-            is_repeatable=is_repeatable,
-            wait_ms=wait_ms,
-        )
-        if id is None and is_repeatable:
-            # Nobody else has an id that this client made up: an earlier attempt of this start made it.
-            started["created"] = True
-        return started

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Generic, cast
 
 from .._clock import sleep
 from ..api import (
@@ -18,14 +18,15 @@ from ..api import (
 )
 from ..errors import PromiseFailedError, WaitTimeoutError
 from ..options import end_of, now_ms
+from ..references import Out
 from .transport import Transport
 
 FIRST_PAUSE_MS = 100.0
 LONGEST_PAUSE_MS = 2_000.0
 
 
-class Promise:
-    """A promise, known by its id."""
+class Promise(Generic[Out]):
+    """A promise, known by its id. ``Out`` is the type of its value, if it was made by a reference."""
 
     def __init__(self, transport: Transport, id: str) -> None:
         self._transport = transport
@@ -36,7 +37,7 @@ class Promise:
         """Its state, and what it was settled with."""
         return self._transport.send(GET_PROMISES_ID, {"id": self.id})
 
-    def resolve(self, value: Any = None) -> PromiseView:
+    def resolve(self, value: Out | None = None) -> PromiseView:
         """Settles it with a value. A promise settles once: ``changed`` is false if it was settled before."""
         return self._transport.send(
             POST_PROMISES_ID_RESOLVE, {"id": self.id}, body=ResolvePromise(value=value), is_repeatable=True
@@ -55,7 +56,7 @@ class Promise:
         """Settles it as cancelled."""
         return self._transport.send(POST_PROMISES_ID_CANCEL, {"id": self.id}, is_repeatable=True)
 
-    def result(self, *, wait_ms: float | None = None) -> Any:
+    def result(self, *, wait_ms: float | None = None) -> Out:
         """Waits until it is settled, and returns its value.
 
         Raises:
@@ -67,7 +68,7 @@ class Promise:
             view = self.status()
             state = view["state"]
             if state == "resolved":
-                return view.get("value")
+                return cast(Out, view.get("value"))
             if state != "pending":
                 raise PromiseFailedError(self.id, state, view.get("failure"), view.get("value"))
             left_ms = until - now_ms()

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, cast
 
 from ..api import POST_INVOCATIONS_ID_UPDATES_NAME, SendUpdate, StartFirst, UpdateAnswer, UpdateWait
 from ..errors import RefusedError, UpdateFailedError, WaitTimeoutError
 from ..options import end_of, now_ms
+from ..references import Out
 from .transport import Transport
 
 POLL_MS = 30_000.0
@@ -29,8 +30,8 @@ class UpdateRequest:
     start: StartFirst | None
 
 
-class Update:
-    """An update that a workflow has accepted."""
+class Update(Generic[Out]):
+    """An update that a workflow has accepted. ``Out`` is the type of the answer, if it was sent by a reference."""
 
     def __init__(self, transport: Transport, request: UpdateRequest, answer: UpdateAnswer) -> None:
         self._transport = transport
@@ -44,14 +45,14 @@ class Update:
         self.promise = answer["promise"]
         """Id of the promise that the workflow settles with its answer."""
 
-    def result(self, *, wait_ms: float | None = None) -> Any:
+    def result(self, *, wait_ms: float | None = None) -> Out:
         """Waits for the answer.
 
         Raises:
             UpdateFailedError: the answer is a failure.
             WaitTimeoutError: there was no answer within ``wait_ms`` (default: no limit).
         """
-        return completed(self._transport, self._request, wait_ms)
+        return cast(Out, completed(self._transport, self._request, wait_ms))
 
 
 def accepted(transport: Transport, request: UpdateRequest, wait_ms: float | None) -> UpdateAnswer:

@@ -18,6 +18,7 @@ from .failure import Failure, NotJson
 from .function import Activity, Function, Workflow
 from .options import CALL_OPTIONS, SEND_OPTIONS, CallOptions, Retry, call_options, check_options, unknown_name
 from .randomness import Randomness
+from .reference import FunctionReference
 from .saga import Saga
 from .updates import failure_record
 from .waits import Call, Command, ConditionWait, Promise, SignalWait
@@ -47,11 +48,15 @@ def function_name(function: Any) -> str:
         return function.name
     if isinstance(function, str) and function:
         return function
+    if isinstance(address := getattr(function, "address", None), str):
+        return address
     if callable(function):
         raise TypeError(
             f"`{getattr(function, '__name__', function)}` is a plain function: put @activity or @workflow above it"
         )
-    raise TypeError(f"{function!r} is no function: write a function with @activity or @workflow, or its name")
+    raise TypeError(
+        f"{function!r} is no function: write a function with @activity or @workflow, a reference of `segno types`, or a name"
+    )
 
 
 class Context:
@@ -111,6 +116,10 @@ class Context:
     @overload
     def call(self, function: Function[In, Out], input: In, /, *, timeout: Duration | None = None, attempt_timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Call[Out]: ...  # fmt: skip
     @overload
+    def call(self, function: FunctionReference[None, Out], /, *, timeout: Duration | None = None, attempt_timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Call[Out]: ...  # fmt: skip
+    @overload
+    def call(self, function: FunctionReference[In, Out], input: In, /, *, timeout: Duration | None = None, attempt_timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Call[Out]: ...  # fmt: skip
+    @overload
     def call(self, function: str, input: Any = None, /, *, result: type[T], timeout: Duration | None = None, attempt_timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Call[T]: ...  # fmt: skip
     @overload
     def call(self, function: str, input: Any = None, /, *, timeout: Duration | None = None, attempt_timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Call[Any]: ...  # fmt: skip
@@ -118,8 +127,9 @@ class Context:
         """Calls a workflow or an activity; the result is to be awaited.
 
         Args:
-            function: a function of this module, or a name: `"charge"`, or `"wasm://payments/charge"` of another module,
-                or `"poll://any@group#charge"` of an external worker, whose input is the list of its arguments.
+            function: a function of this module, a reference of `segno types`, or a name: `"charge"`, or
+                `"wasm://payments/charge"` of another module, or `"poll://any@group#charge"` of an external worker, whose
+                input is the list of its arguments.
             input: the input.
             result: the type of the result, for a function that is given by its name.
             timeout: the time until the call fails with code 408, all attempts included.
@@ -134,6 +144,10 @@ class Context:
     def send(self, function: Function[None, Any], /, *, delay: Duration | None = None, start_at: datetime | None = None, timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Command[str]: ...  # fmt: skip
     @overload
     def send(self, function: Function[In, Any], input: In, /, *, delay: Duration | None = None, start_at: datetime | None = None, timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Command[str]: ...  # fmt: skip
+    @overload
+    def send(self, function: FunctionReference[None, Any], /, *, delay: Duration | None = None, start_at: datetime | None = None, timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Command[str]: ...  # fmt: skip
+    @overload
+    def send(self, function: FunctionReference[In, Any], input: In, /, *, delay: Duration | None = None, start_at: datetime | None = None, timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Command[str]: ...  # fmt: skip
     @overload
     def send(self, function: str, input: Any = None, /, *, delay: Duration | None = None, start_at: datetime | None = None, timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Command[str]: ...  # fmt: skip
     def send(self, function: Any, input: Any = None, /, **options: Any) -> Command[str]:

@@ -8,6 +8,7 @@ from typing import Any, Generic, NoReturn, TypeVar, overload
 
 from ..codec import ANY, decoded, encoded
 from ..core import guards, logs
+from ..core.context import function_name
 from ..core.duration import Duration, instant_ms, instant_of, milliseconds
 from ..core.engine import CancelRequested, FailureRecord, Level, Outcome, Payload, SignalArrived, Success
 from ..core.failure import Failure
@@ -15,6 +16,7 @@ from ..core.function import Function, Workflow
 from ..core.handler import Handler
 from ..core.module import Module
 from ..core.object import Method, Object
+from ..core.reference import FunctionReference
 from ..core.updates import failure_record
 from . import replay
 from .clock import virtual_time
@@ -115,11 +117,15 @@ class TestHost:
         answer: Callable[[In], Out] | Callable[[], Out] | Callable[[In], NoReturn] | Out,
     ) -> None: ...
     @overload
+    def on(self, function: FunctionReference[In, Out], answer: Callable[[In], Out] | Out) -> None: ...
+    @overload
     def on(self, function: str, answer: Any) -> None: ...
     def on(self, function: Any, answer: Any) -> None:
         """Puts something in the place of a function: a function of the input, or a value. It may raise a `Failure`."""
-        name = function if isinstance(function, str) else function.name
-        self._doubles.functions[name] = FunctionDouble(name, None if isinstance(function, str) else function, answer)
+        name = _name(function)
+        self._doubles.functions[name] = FunctionDouble(
+            name, function if isinstance(function, Function) else None, answer
+        )
 
     def on_http(self, method: str, url: str, answer: Any) -> None:
         """Answers requests whose address begins so: with a status, `(status, json)`, JSON, or a `Response`; or with a
@@ -299,6 +305,8 @@ class TestHost:
     @overload
     def calls(self, function: Function[In, Any]) -> list[In]: ...
     @overload
+    def calls(self, function: FunctionReference[In, Any]) -> list[In]: ...
+    @overload
     def calls(self, function: str) -> list[Any]: ...
     def calls(self, function: Any) -> list[Any]:
         """The inputs of the calls of a function, by all executions of the last run."""
@@ -306,6 +314,8 @@ class TestHost:
 
     @overload
     def sent(self, function: Function[In, Any]) -> list[tuple[In, datetime | None]]: ...
+    @overload
+    def sent(self, function: FunctionReference[In, Any]) -> list[tuple[In, datetime | None]]: ...
     @overload
     def sent(self, function: str) -> list[tuple[Any, datetime | None]]: ...
     def sent(self, function: Any) -> list[tuple[Any, datetime | None]]:
@@ -322,7 +332,7 @@ class TestHost:
 
     def _inputs(self, function: Any, kind: str) -> list[Any]:
         name = _name(function)
-        codec = ANY if isinstance(function, str) else function.input
+        codec = function.input if isinstance(function, Function) else ANY
         found = [
             request for _, request in self._last.commands if request.kind == kind and _is_call_of(request.name, name)
         ]
@@ -397,7 +407,7 @@ def result_of(codec: Any, outcome: Outcome, what: str) -> Any:
 
 
 def _name(function: Any) -> str:
-    return function if isinstance(function, str) else function.name
+    return function_name(function)
 
 
 def _is_call_of(called: str, name: str) -> bool:
