@@ -1,15 +1,11 @@
 //! The embedded contract and shims, taken from the repository's examples.
 
 /// The contract between host and component.
-pub(crate) const CONTRACT: &str = include_str!("../../../../guest-sdk/wit/segno.wit");
+pub(super) const CONTRACT: &str = include_str!("../../../../guest-sdk/wit/segno.wit");
 
 /// Additional worlds for projects that lack some features: with objects, without queries and
 /// updates; with all of these, without limits; with limits too, without functions that run once.
 pub(super) const SMALLER_WORLDS: &str = include_str!("smaller-worlds.wit");
-
-/// `segno.js`: the contract as JavaScript promises.
-pub(crate) const JAVASCRIPT: &str =
-    include_str!("../../../../examples/other-languages/javascript/segno.js");
 
 /// `runtime.js`: the runtime of JavaScript modules.
 pub(super) const JAVASCRIPT_RUNTIME: &str = include_str!("runtime.js");
@@ -21,10 +17,6 @@ pub(super) const PROMISES: &str =
 /// The manifest with the versions of the JavaScript tools.
 pub(super) const JAVASCRIPT_TOOLS: &str =
     include_str!("../../../../examples/other-languages/javascript/package.json");
-
-/// `segno.py`: the contract as coroutines.
-pub(crate) const PYTHON: &str =
-    include_str!("../../../../examples/other-languages/python/segno.py");
 
 /// The versions of the Python tools.
 pub(super) const PYTHON_TOOLS: &str =
