@@ -1,7 +1,7 @@
 """A workflow and an activity to begin with: change them, or replace them."""
 
-# `Functions`, `Messages` and `Objects` are what the host calls.
-from segno import Failure, Functions, Messages, Objects, activity, retry, workflow  # noqa: F401
+# `Functions` and `Messages` are what the host calls.
+from segno import Failure, Functions, Messages, activity, retry, workflow  # noqa: F401
 
 TEXT = {"type": "string"}
 
