@@ -141,7 +141,8 @@ pub(crate) fn build(
     write(&work.join("wit/0.2.0/smaller-worlds.wit"), shims::SMALLER_WORLDS)?;
     let (component, warnings, extension) = match project.language {
         Language::Python => {
-            let (component, warnings) = python::build(project, &work, prepare, progress)?;
+            let built = python::build(project, &work, prepare, progress);
+            let (component, warnings) = built.map_err(with_advice)?;
             let exports = ComponentReport::of(&component).map(|report| report.exports);
             if !exports.is_ok_and(|exports| exports.iter().any(|name| name.starts_with(FUNCTIONS)))
             {
@@ -160,6 +161,21 @@ pub(crate) fn build(
     fs::write(&unfinished, &component).map_err(failed(&unfinished))?;
     fs::rename(&unfinished, &path).map_err(failed(&path))?;
     Ok(BuiltComponent { package: project.name.clone(), component, path, warnings })
+}
+
+/// The end of the traceback of a Python project whose environment lacks the package.
+const NO_PACKAGE: &str = "ModuleNotFoundError: No module named 'segno_sdk'";
+
+/// Replaces the traceback of a missing package by the command that installs it.
+fn with_advice(error: ScriptError) -> ScriptError {
+    match error {
+        ScriptError::Build { name, output } if output.ends_with(NO_PACKAGE) => {
+            let output = "the package `segno-sdk` is not installed in `.venv`: type
+  python3 -m venv .venv && .venv/bin/pip install -r requirements.txt";
+            ScriptError::Build { name, output: output.to_owned() }
+        }
+        other => other,
+    }
 }
 
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), ScriptError> {
