@@ -430,6 +430,8 @@ fn script(course: &Course, versions: &Versions) -> Vec<Step> {
         ]);
     }
     if !course.install.is_empty() {
+        // The build says what to install.
+        script.push(step("segno build . --prepare", 1, &["not installed", "install"]));
         script.push(step(course.install, 0, &[]));
     }
     let [test, passed] = course.test;
