@@ -103,7 +103,8 @@ class Packages(unittest.TestCase):
         cls.registry = Registry(cls.dist)
         cls.addClassCleanup(cls.registry.server_close)
         cls.addClassCleanup(cls.registry.shutdown)
-        subprocess.run([cls.binary, "new", cls.root / "compiled", "--lang", "ts"], stdout=subprocess.DEVNULL, check=True)
+        create = [cls.binary, "new", cls.root / "compiled", "--lang", "ts"]
+        subprocess.run(create, stdout=subprocess.DEVNULL, check=True)
         cache = os.environ.get("SEGNO_CACHE_DIR")
         cls.npm_environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("SEGNO", "npm_"))},
