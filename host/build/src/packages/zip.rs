@@ -1,5 +1,5 @@
-//! Archives in the format of zip: compressed files, all with the same date, so that equal files make
-//! equal archives.
+//! Archives in the format of zip: compressed files, all with the same date, so that equal files
+//! make equal archives.
 
 use std::io::Write;
 
