@@ -1,10 +1,9 @@
 //! Builds JavaScript and Python projects: reads the manifest, finds the tools, and creates the
 //! module.
 //!
-//! A module in JavaScript consists of its sources, which a host loads into a shared runtime. A
-//! module in Python is a component that contains the interpreter and the loaded sources. The tools
-//! come from the languages' registries, through the registries' own clients, in versions
-//! tested with the shims; see [`tools`].
+//! A module consists of its sources, which a host loads into a runtime that all modules of the
+//! language share. The tools come from the languages' registries, through the registries' own
+//! clients, in versions tested with the shims; see [`tools`].
 
 pub(crate) mod javascript;
 mod python;
@@ -19,14 +18,11 @@ use std::{
 
 use crate::{
     BuildProgress, CacheError, Language, cache::Lock, crate_build::BuiltComponent,
-    process::ToolProcessError, report::ComponentReport,
+    process::ToolProcessError,
 };
 
 /// The folder for all build output, in the project.
 const BUILD: &str = "build";
-
-/// The interface that every component exports, without its version.
-const FUNCTIONS: &str = "segno:workflow/functions@";
 
 /// A project in JavaScript or Python.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,44 +134,17 @@ pub(crate) fn build(
     let _lock = Lock::take(&output.join("segno.lock"), progress)?;
     let work = output.join("segno");
     write(&work.join("wit/0.2.0/segno.wit"), shims::CONTRACT)?;
-    write(&work.join("wit/0.2.0/smaller-worlds.wit"), shims::SMALLER_WORLDS)?;
-    let (component, warnings, extension) = match project.language {
-        Language::Python => {
-            let built = python::build(project, &work, prepare, progress);
-            let (component, warnings) = built.map_err(with_advice)?;
-            let exports = ComponentReport::of(&component).map(|report| report.exports);
-            if !exports.is_ok_and(|exports| exports.iter().any(|name| name.starts_with(FUNCTIONS)))
-            {
-                let output = "the component exports no durable functions".to_owned();
-                return Err(ScriptError::Build { name: project.name.clone(), output });
-            }
-            (component, warnings, "wasm")
-        }
+    let (module, warnings) = match project.language {
+        Language::Python => (python::build(project, &work, prepare, progress)?, String::new()),
         Language::JavaScript | Language::Rust => {
-            let (module, warnings) = javascript::build(project, &work, prepare, progress)?;
-            (module, warnings, "module")
+            javascript::build(project, &work, prepare, progress)?
         }
     };
-    let path = output.join(format!("{}.{extension}", project.name));
+    let path = output.join(format!("{}.module", project.name));
     let unfinished = work.join("unfinished");
-    fs::write(&unfinished, &component).map_err(failed(&unfinished))?;
+    fs::write(&unfinished, &module).map_err(failed(&unfinished))?;
     fs::rename(&unfinished, &path).map_err(failed(&path))?;
-    Ok(BuiltComponent { package: project.name.clone(), component, path, warnings })
-}
-
-/// The end of the traceback of a Python project whose environment lacks the package.
-const NO_PACKAGE: &str = "ModuleNotFoundError: No module named 'segno_sdk'";
-
-/// Replaces the traceback of a missing package by the command that installs it.
-fn with_advice(error: ScriptError) -> ScriptError {
-    match error {
-        ScriptError::Build { name, output } if output.ends_with(NO_PACKAGE) => {
-            let output = "the package `segno-sdk` is not installed in `.venv`: type
-  python3 -m venv .venv && .venv/bin/pip install -r requirements.txt";
-            ScriptError::Build { name, output: output.to_owned() }
-        }
-        other => other,
-    }
+    Ok(BuiltComponent { package: project.name.clone(), component: module, path, warnings })
 }
 
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), ScriptError> {

@@ -1,4 +1,5 @@
-//! Builds Python projects: componentize-py puts CPython and the sources into the component.
+//! Builds Python projects. `collect.py` finds the sources that `app.py` imports, which are the
+//! module. The runtime that loads them, CPython with `runtime.py`, is built once by componentize-py.
 
 use std::{
     env, fs,
@@ -6,28 +7,28 @@ use std::{
     process::Command,
 };
 
+use segno_core::{id::Digest, source_module::SourceModule};
+use serde::Deserialize;
+
 use super::{
-    ScriptError, ScriptProject, failed, shims,
+    ScriptError, ScriptProject, failed, runtimes, shims,
     tools::{Tools, asked},
+    write,
 };
 use crate::{BuildProgress, Language, process};
 
 /// The module with the functions.
 const APP: &str = "app";
-/// The module that is built for a project that uses the package `segno-sdk`. It loads [`APP`].
-const ENTRY: &str = "segno_entry";
+const COLLECTOR: &str = include_str!("collect.py");
+/// The file that the runtime loads in a project that uses the package `segno-sdk`. It loads [`APP`].
+const ENTRY: &str = "project/segno_entry.py";
 /// The source of [`ENTRY`].
 const ENTRY_SOURCE: &str = "from segno_sdk.component import load
 
 Functions, Messages, Objects, Runs, Handlers, Limits = load('app')
 ";
-/// The worlds of a component, newest first: with full descriptions; without functions that run
-/// once; also without limits; also without queries and updates; also without objects.
-const DESCRIBED: &str = "module-with-descriptions";
-const WITHOUT_RUNS: &str = "module-with-limits";
-const WITHOUT_LIMITS: &str = "module-with-handlers";
-const WITHOUT_HANDLERS: &str = "module-with-objects";
-const WITHOUT_OBJECTS: &str = "module-with-messages";
+/// The module of the package that [`ENTRY`] imports.
+const PACKAGE: &str = "segno_sdk.component";
 const WANTED: &str = "Python 3.10 or newer with `venv` and `pip`";
 const INSTALL: &str = "apt-get install python3 python3-venv";
 
@@ -41,6 +42,17 @@ const COMPONENTIZE: &str = "import sys
 from componentize_py import script
 sys.argv[0] = 'componentize-py'
 sys.exit(script())";
+
+/// Prints the version of componentize-py.
+const VERSION: &str = "from importlib.metadata import version
+print('componentize-py==' + version('componentize-py'))";
+
+/// The output of `collect.py`: pairs of a path in the module, and a file or a content.
+#[derive(Deserialize)]
+struct CollectedFiles {
+    files: Vec<(String, PathBuf)>,
+    texts: Vec<(String, String)>,
+}
 
 /// The name in `pyproject.toml`, if there is one; the source file; and a hint for the author.
 pub(super) fn manifest(
@@ -63,63 +75,109 @@ pub(super) fn manifest(
     ))
 }
 
-/// Builds the component. Returns its bytes, and warnings about the source.
+/// Builds the module. Returns its stored form.
 pub(super) fn build(
     project: &ScriptProject,
     work: &Path,
     prepare: bool,
     progress: &dyn BuildProgress,
-) -> Result<(Vec<u8>, String), ScriptError> {
+) -> Result<Vec<u8>, ScriptError> {
     let environment = environment(&project.folder);
     let own = environment.as_deref().filter(|own| own.join("bin/componentize-py").is_file());
-    let tools = match own {
-        Some(own) => own.to_owned(),
+    let (python, version) = match own {
+        Some(own) => {
+            let python = own.join("bin/python3");
+            let version = process::run(Command::new(&python).args(["-c", VERSION]), None, &|_| ())?;
+            (python, version.stdout)
+        }
         None => {
-            let cached = tools().in_cache(prepare, progress, |folder| install(folder, progress));
-            cached?.join("venv")
+            let cached = tools().in_cache(prepare, progress, |folder| install(folder, progress))?;
+            (cached.join("venv/bin/python3"), shims::PYTHON_TOOLS.to_owned())
         }
     };
-    progress.step(&format!("building {} with componentize-py", project.name));
-    let component = work.join("component.wasm");
-    let mut command = Command::new(tools.join("bin/python3"));
-    command.current_dir(&project.folder).args(["-c", COMPONENTIZE, "--quiet", "-d"]);
-    command.arg(work.join("wit/0.2.0"));
-    command.args(["-w", world(project), "componentize"]);
-    if uses_package(project) {
-        let entry = work.join("entry");
-        fs::create_dir_all(&entry).map_err(failed(&entry))?;
-        let source = entry.join(format!("{ENTRY}.py"));
-        fs::write(&source, ENTRY_SOURCE).map_err(failed(&source))?;
-        // The project comes first, so that its sources keep the number 0 in tracebacks.
-        command.args([ENTRY, "-p", ".", "-p"]).arg(entry);
-    } else {
-        command.args([APP, "-p", "."]);
-    }
-    command.arg("-o").arg(&component).env_remove("RUST_BACKTRACE");
-    if let Some(environment) = environment {
-        // The environment in which componentize-py finds the project's packages.
-        command.env("VIRTUAL_ENV", environment);
+    let runtime = runtime(&python, version.trim(), work, progress)?;
+    progress.step(&format!("collecting the sources of {}", project.name));
+    let files = sources(project, environment.as_deref(), &python, work)?;
+    let module = SourceModule::new(runtime, files);
+    Ok(module.map_err(|error| refused(project, error.to_string()))?.encode())
+}
+
+/// The digest of the runtime that componentize-py, in this version, builds.
+fn runtime(
+    python: &Path,
+    version: &str,
+    work: &Path,
+    progress: &dyn BuildProgress,
+) -> Result<Digest, ScriptError> {
+    let sources = shims::PYTHON_RUNTIME;
+    let parts = [version, shims::CONTRACT, sources[0].1, sources[1].1].map(str::as_bytes);
+    let key = Digest::of_parts(&parts).to_string();
+    runtimes::in_cache(Language::Python, &key[..16], progress, |path| {
+        progress.step("building the runtime of Python, once");
+        // Of its own: all files in the folder are put into the component.
+        let folder = work.join("runtime");
+        for (name, source) in sources {
+            write(&folder.join(name).with_extension("py"), source)?;
+        }
+        let mut command = Command::new(python);
+        command.args(["-c", COMPONENTIZE, "--quiet", "-d"]).arg(work.join("wit/0.2.0"));
+        command.args(["-w", "language-runtime", "componentize", sources[0].0, "-p"]);
+        command.arg(folder).arg("-o").arg(path).env_remove("RUST_BACKTRACE");
+        // Packages of the author do not belong into the runtime.
+        command.env_remove("VIRTUAL_ENV").current_dir(work);
+        let finished = process::run(&mut command, None, &|_| ())?;
+        match finished.success {
+            true => Ok(()),
+            false => Err(ScriptError::Build {
+                name: "the runtime of Python".to_owned(),
+                output: finished.stderr,
+            }),
+        }
+    })
+}
+
+/// The files of the module: those of the project and of packages that its source imports.
+fn sources(
+    project: &ScriptProject,
+    environment: Option<&Path>,
+    tools: &Path,
+    work: &Path,
+) -> Result<Vec<(String, Vec<u8>)>, ScriptError> {
+    let collector = work.join("collect.py");
+    write(&collector, COLLECTOR)?;
+    let mut command = match environment {
+        Some(environment) => Command::new(environment.join("bin/python3")),
+        None => {
+            // Without the packages of the tools.
+            let mut command = Command::new(tools);
+            command.arg("-S");
+            command
+        }
+    };
+    command.arg("-I").arg(&collector).args([".", APP]).current_dir(&project.folder);
+    let uses_package = uses_package(project);
+    if uses_package {
+        command.arg(PACKAGE);
     }
     let finished = process::run(&mut command, None, &|_| ())?;
     if !finished.success {
-        let output = in_sources(&finished.stderr);
-        return Err(ScriptError::Build { name: project.name.clone(), output });
+        return Err(refused(project, finished.stderr));
     }
-    Ok((fs::read(&component).map_err(failed(&component))?, String::new()))
+    let found: CollectedFiles = serde_json::from_str(&finished.stdout)
+        .map_err(|error| refused(project, format!("collect.py: {error}")))?;
+    let mut files = Vec::with_capacity(found.files.len() + found.texts.len() + 1);
+    for (name, path) in found.files {
+        files.push((name, fs::read(&path).map_err(failed(&path))?));
+    }
+    files.extend(found.texts.into_iter().map(|(name, text)| (name, text.into_bytes())));
+    if uses_package {
+        files.push((ENTRY.to_owned(), ENTRY_SOURCE.into()));
+    }
+    Ok(files)
 }
 
-/// True if a source imports `Runs`. Searching for the word alone is not enough, since it is an
-/// English word.
-fn imports_runs(source: &str) -> bool {
-    source.lines().map(str::trim).any(|line| {
-        let words = || line.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
-        let imports = line.starts_with("from ") || line.starts_with("import ");
-        line == "Runs,"
-            || line == "Runs"
-            || (imports && words().any(|word| word == "Runs"))
-            || line.starts_with("Runs =")
-            || line.starts_with("class Runs")
-    })
+fn refused(project: &ScriptProject, output: String) -> ScriptError {
+    ScriptError::Build { name: project.name.clone(), output }
 }
 
 /// True if the project uses the package `segno-sdk` and not a `segno.py` of its own. An `app.py`
@@ -128,23 +186,6 @@ fn uses_package(project: &ScriptProject) -> bool {
     let source = fs::read_to_string(project.folder.join(&project.entry)).unwrap_or_default();
     let has_exports = source.contains("segno_sdk.exports") || source.contains("Functions");
     !project.folder.join("segno.py").is_file() && !has_exports
-}
-
-/// Chooses the world of the project. A source that imports `Runs` needs functions that run once;
-/// one that contains `Limits` needs limits; one that contains `Handlers` needs queries and updates.
-/// The rest depends on its `segno.py`, which may be older or customised.
-fn world(project: &ScriptProject) -> &'static str {
-    let read = |name: &Path| fs::read_to_string(project.folder.join(name)).ok();
-    let source = read(&project.entry).unwrap_or_default();
-    let shim = read("segno.py".as_ref());
-    match shim.as_ref().unwrap_or(&source).contains("Objects") {
-        _ if uses_package(project) => DESCRIBED,
-        _ if imports_runs(&source) => DESCRIBED,
-        _ if source.contains("Limits") => WITHOUT_RUNS,
-        _ if source.contains("Handlers") => WITHOUT_LIMITS,
-        true => WITHOUT_HANDLERS,
-        false => WITHOUT_OBJECTS,
-    }
 }
 
 /// The environment with the project's packages: `.venv` or `venv` in its folder, otherwise the
@@ -188,73 +229,9 @@ fn install(folder: &Path, progress: &dyn BuildProgress) -> Result<(), ScriptErro
     run(pip.args(tools.versions.lines()))
 }
 
-/// Extracts the source's traceback from the output of componentize-py.
-fn in_sources(stderr: &str) -> String {
-    let after = stderr.split_once("AssertionError: ").map_or(stderr, |(_, after)| after);
-    let inside = after.split_once("\n\nCaused by:").map_or(after, |(inside, _)| inside);
-    let text = inside.replace("File \"/0/", "File \"");
-    let text = text.trim();
-    let missing = ["Functions", "Messages", "Objects", "Runs", "Handlers", "Limits"]
-        .into_iter()
-        .find(|name| text == format!("AttributeError: module 'app' has no attribute '{name}'"));
-    match missing {
-        Some(name) => format!(
-            "app.py has no `{name}`, which the host calls: `from segno import Functions, Messages, Objects, Runs, Handlers, Limits`"
-        ),
-        None => text.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_error_is_that_of_the_source_alone() {
-        let said = "Traceback (most recent call last):\n  File \"<string>\", line 4, in <module>\nAssertionError:   File \"/0/app.py\", line 3\n    def x(:\n          ^\nSyntaxError: invalid syntax\n\n\nCaused by:\n    SyntaxError: invalid syntax (app.py, line 3)\n\nStack backtrace:\n   0: <anyhow::Error>::msg\n";
-        let shown = in_sources(said);
-        assert_eq!(
-            shown,
-            "File \"app.py\", line 3\n    def x(:\n          ^\nSyntaxError: invalid syntax"
-        );
-        assert_eq!(in_sources("no such file\n"), "no such file");
-        let none = "AssertionError: AttributeError: module 'app' has no attribute 'Functions'\n\n\nCaused by:\n";
-        assert!(
-            in_sources(none).contains(
-                "`from segno import Functions, Messages, Objects, Runs, Handlers, Limits`"
-            )
-        );
-    }
-
-    #[test]
-    fn the_world_is_what_the_project_describes() {
-        let folder = tempfile::tempdir().unwrap();
-        let of = |files: [(&str, &str); 2]| {
-            for (name, text) in files {
-                fs::write(folder.path().join(name), text).unwrap();
-            }
-            let entry = "app.py".into();
-            let (name, folder) = ("shop".to_owned(), folder.path().to_owned());
-            world(&ScriptProject { language: Language::Python, name, folder, entry })
-        };
-        let (today, then) = ("class Objects: …\nclass Handlers: …", "class Objects: …");
-        let all = "from segno import (\n    Limits,\n    Handlers,\n    Objects,\n    Runs,\n)";
-        let (no_runs, some) = (
-            "# Runs a shop.\nfrom segno import Objects, Handlers, Limits",
-            "from segno import Objects",
-        );
-        let unlimited = "from segno import Objects, Handlers";
-        assert_eq!(of([("segno.py", today), ("app.py", all)]), DESCRIBED);
-        assert_eq!(
-            of([("segno.py", today), ("app.py", "from segno import Runs, Limits")]),
-            DESCRIBED
-        );
-        assert_eq!(of([("segno.py", today), ("app.py", no_runs)]), WITHOUT_RUNS);
-        assert_eq!(of([("segno.py", today), ("app.py", unlimited)]), WITHOUT_LIMITS);
-        assert_eq!(of([("segno.py", today), ("app.py", some)]), WITHOUT_HANDLERS);
-        assert_eq!(of([("segno.py", then), ("app.py", some)]), WITHOUT_HANDLERS);
-        assert_eq!(of([("segno.py", "class Functions: …"), ("app.py", "")]), WITHOUT_OBJECTS);
-    }
 
     #[test]
     fn an_environment_of_the_project_is_found() {

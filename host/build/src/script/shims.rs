@@ -3,10 +3,6 @@
 /// The contract between host and component.
 pub(super) const CONTRACT: &str = include_str!("../../../../guest-sdk/wit/segno.wit");
 
-/// Additional worlds for projects that lack some features: with objects, without queries and
-/// updates; with all of these, without limits; with limits too, without functions that run once.
-pub(super) const SMALLER_WORLDS: &str = include_str!("smaller-worlds.wit");
-
 /// `runtime.js`: the runtime of JavaScript modules.
 pub(super) const JAVASCRIPT_RUNTIME: &str = include_str!("runtime.js");
 
@@ -17,6 +13,12 @@ pub(super) const PROMISES: &str =
 /// The manifest with the versions of the JavaScript tools.
 pub(super) const JAVASCRIPT_TOOLS: &str =
     include_str!("../../../../examples/other-languages/javascript/package.json");
+
+/// The runtime of Python modules: names and sources of its modules, the first of which exports.
+pub(super) const PYTHON_RUNTIME: [(&str, &str); 2] = [
+    ("segno_runtime", include_str!("runtime.py")),
+    ("segno_files", include_str!("runtime_files.py")),
+];
 
 /// The versions of the Python tools.
 pub(super) const PYTHON_TOOLS: &str =

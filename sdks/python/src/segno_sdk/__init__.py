@@ -17,8 +17,6 @@ async def order(cents: int, ctx: Context) -> str | None:
 Tests: `segno_sdk.testing`. Requests: `segno_sdk.http`.
 """
 
-import sys
-
 from . import http
 from .core.attempt import ActivityContext, Files
 from .core.context import Context, Signal
@@ -69,8 +67,3 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
-
-if sys.platform == "wasi":
-    from .prepare import explain_native_imports
-
-    explain_native_imports()

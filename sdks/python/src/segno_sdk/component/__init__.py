@@ -121,7 +121,7 @@ def export(app: ModuleType) -> tuple[type, ...]:
                 stop(error)
 
         def perform(self, function: str, input: Any, context: Any) -> Any:
-            random.seed()  # Its seed was made when the component was built.
+            random.seed()  # Its seed was made when the module was loaded.
             progress = None if context.last_progress is None else of_payload(context.last_progress)
             facts = AttemptFacts(
                 context.invocation, context.idempotency_key, context.fence_token, context.attempt,

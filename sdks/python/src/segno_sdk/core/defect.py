@@ -10,8 +10,8 @@ from typing import Any
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _STDLIB = sysconfig.get_paths().get("stdlib", "/python")
-# A component has the standard library here, and the sources in folders with numbers.
-_BUILT_IN = ("/python/", "/bundled/", "/world/", "<frozen", "<string>")
+# On a host the standard library is here, and the sources in folders with numbers, beside the runtime that loads them.
+_BUILT_IN = ("/python/", "/bundled/", "/world/", "/0/segno_", "<frozen", "<string>")
 _NUMBERED = re.compile("^/[0-9]+/")
 
 
@@ -91,18 +91,18 @@ class Defect(RuntimeError):
         self.at, self.what = at, message
 
 
-#: Modules that could not be loaded when the component was built, with the reasons. None outside of a component.
+#: Modules that could not be loaded with the module, with the reasons. None outside of a host.
 unloaded: dict[str, str] | None = None
 
 
 def _late_import(error: BaseException) -> str | None:
-    """Why a module is not in the component."""
+    """Why a module is missing."""
     if unloaded is None or not isinstance(error, ModuleNotFoundError) or error.name is None:
         return None
     reason = unloaded.get(error.name)
     if reason is not None:
-        return f"  it could not be loaded when the component was built: {reason}"
-    return "  a component has only what is imported while it is built: import it at the top of a module"
+        return f"  it could not be loaded with the module: {reason}"
+    return "  a module has only what its sources import: import it at the top of one of them"
 
 
 def report(error: BaseException) -> tuple[str, str]:
