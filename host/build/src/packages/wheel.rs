@@ -114,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    /// Compares the wheel with its own lists, and imports the package from it.
+    /// Compares the wheel with its own lists, unpacks it and imports the package.
     const READS: &str = r"
 import base64, csv, hashlib, io, sys, zipfile
 from email.parser import Parser
@@ -130,7 +130,8 @@ for path, digest, size in records[:-1]:
     assert (digest, int(size)) == (f'sha256={own}', len(wheel.read(path))), path
 print(metadata['Name'], metadata['Version'], metadata['Requires-Python'])
 print(len([name for name in names if name.startswith('segno_sdk/')]))
-sys.path.insert(0, sys.argv[1])
+wheel.extractall(sys.argv[2])
+sys.path.insert(0, sys.argv[2])
 import segno_sdk.testing
 ";
 
@@ -146,7 +147,7 @@ import segno_sdk.testing
         let path = folder.path().join(&package.file);
         std::fs::write(&path, &package.bytes).unwrap();
         let mut python = Command::new("python3");
-        let read = python.args(["-c", READS]).arg(&path).output().unwrap();
+        let read = python.args(["-c", READS]).arg(&path).arg(folder.path()).output().unwrap();
         assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
         let sources = ["py", "typed"].map(|kind| crate::packages::count(&own, kind));
         let expected = format!("segno-sdk 0.1.0 >=3.11\n{}\n", sources[0] + sources[1]);
