@@ -2,7 +2,8 @@
 
     SEGNO=/path/to/segno python -m unittest -v test_packages
 
-It needs npm, and no network: a registry on this machine serves the packages.
+It needs npm. A registry on this machine serves the packages. The registry of npm is asked for the compiler of a new
+project's package, unless Segno's cache has it.
 """
 
 from __future__ import annotations
@@ -102,8 +103,12 @@ class Packages(unittest.TestCase):
         cls.registry = Registry(cls.dist)
         cls.addClassCleanup(cls.registry.server_close)
         cls.addClassCleanup(cls.registry.shutdown)
+        create = [cls.binary, "new", cls.root / "compiled", "--lang", "ts"]
+        subprocess.run(create, stdout=subprocess.DEVNULL, check=True)
+        cache = os.environ.get("SEGNO_CACHE_DIR")
         cls.npm_environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("SEGNO", "npm_"))},
+            **({"SEGNO_CACHE_DIR": cache} if cache else {}),
             "npm_config_registry": cls.registry.url,
             "npm_config_cache": str(cls.root / "cache"),
             "npm_config_audit": "false",

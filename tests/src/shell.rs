@@ -4,7 +4,7 @@
 //! `SEGNO_LISTEN`, by `SEGNO_SERVER`, and in lines that contain them. The home folder: a separate
 //! folder with the repository as `~/segno`. The target folder: a shared one, so that dependencies
 //! are compiled once. Kept is everything that would be downloaded again, and the settings for it:
-//! the folders of cargo and rustup, Segno's cache, and the settings of npm and pip.
+//! the folders of cargo and rustup, the caches of Segno, npm and pip, and the settings of both.
 
 use std::{
     env,
@@ -101,7 +101,7 @@ impl Shell {
         let kept = |name: &str, otherwise: PathBuf| {
             env::var_os(name).map_or(otherwise, PathBuf::from).into_os_string()
         };
-        let cache = kept("XDG_CACHE_HOME", home.join(".cache"));
+        let cache = PathBuf::from(kept("XDG_CACHE_HOME", home.join(".cache")));
         let mut path = OsString::from(self.folder.join("bin"));
         path.push(":");
         path.push(env::var_os("PATH").unwrap_or_default());
@@ -111,7 +111,9 @@ impl Shell {
             .env("HOME", self.folder.join("home"))
             .env("CARGO_HOME", kept("CARGO_HOME", home.join(".cargo")))
             .env("RUSTUP_HOME", kept("RUSTUP_HOME", home.join(".rustup")))
-            .env("SEGNO_CACHE_DIR", kept("SEGNO_CACHE_DIR", PathBuf::from(cache).join("segno")))
+            .env("NPM_CONFIG_CACHE", kept("NPM_CONFIG_CACHE", home.join(".npm")))
+            .env("PIP_CACHE_DIR", kept("PIP_CACHE_DIR", cache.join("pip")))
+            .env("SEGNO_CACHE_DIR", kept("SEGNO_CACHE_DIR", cache.join("segno")))
             .env("CARGO_TARGET_DIR", &self.target)
             .env("SEGNO_LISTEN", &self.host)
             .env("SEGNO_SERVER", format!("http://{}", self.host));

@@ -16,10 +16,14 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 struct Course {
     /// Name of the language for `segno new`.
     language: &'static str,
-    /// Command that tests the new project.
-    test: Option<&'static str>,
+    /// Command that installs what the new project needs; empty if there is nothing to install.
+    install: &'static str,
+    /// Command that tests the new project, and the part of its output that counts the tests.
+    test: [&'static str; 2],
     /// File with the functions.
     source: &'static str,
+    /// Name of the activity.
+    activity: &'static str,
     /// Line of the workflow that determines its outcome: original, with a defect, and fixed.
     outcome: [&'static str; 3],
     /// Line of the activity that sends the mail: original, and a version with a defect for `boom`,
@@ -29,19 +33,35 @@ struct Course {
     retries: [&'static str; 2],
     /// Messages of both defects.
     messages: [&'static str; 2],
-    /// Replacement for the outcome line that begins a saga and aborts it, then the place before
-    /// which a compensating activity is inserted, and that activity. `None` for a language whose
-    /// examples cover it.
-    saga: Option<[&'static str; 3]>,
+    /// Replacement for the outcome line that begins a saga and aborts it, and the compensating
+    /// activity with an object, which are put at the end. `None` for a language whose examples
+    /// cover both.
+    more: Option<[&'static str; 2]>,
+    /// The copied shim that a project may have instead of the package: the example that has it,
+    /// and the source of a project from the time of contract 0.1.0 with its manifest.
+    shim: Option<Shim>,
     /// Line with a syntax error, and the place that the build reports for it, with `N` for the line
     /// number.
     nonsense: [&'static str; 2],
 }
 
+/// Projects with a copied shim.
+struct Shim {
+    /// Folder of the example.
+    example: &'static str,
+    extension: &'static str,
+    /// File with the functions.
+    source: &'static str,
+    /// Manifest of the project: name and text.
+    manifest: [&'static str; 2],
+}
+
 const RUST: Course = Course {
     language: "rust",
-    test: Some("cargo test"),
+    install: "",
+    test: ["cargo test", "3 passed"],
     source: "src/lib.rs",
+    activity: "send_mail",
     outcome: [
         r#"    let outcome = if confirmed { "confirmed" } else { "refused" };"#,
         r#"    let outcome = Some("nothing").filter(|_| !confirmed).expect("no outcome");"#,
@@ -53,58 +73,120 @@ const RUST: Course = Course {
     ],
     retries: ["max_attempts = 10", "max_attempts = 1"],
     messages: ["no outcome", ""],
-    saga: None,
+    more: None,
+    shim: None,
     nonsense: ["fn nonsense(", "src/lib.rs:N:"],
 };
 
-const JAVASCRIPT: Course = Course {
-    language: "js",
-    test: None,
-    source: "workflow.js",
+const TYPESCRIPT: Course = Course {
+    language: "ts",
+    install: "npm install --no-audit --no-fund",
+    test: ["npm run lint && npm test", "# pass 3"],
+    source: "src/index.ts",
+    activity: "sendMail",
     outcome: [
-        "  return `${email} is ${confirmed ? 'confirmed' : 'refused'}`;",
-        "  return email.nothing.at.all;",
-        "  return `${email} is ${confirmed ? 'welcome' : 'refused'}`;",
+        "    return `${email} is ${confirmed ? 'confirmed' : 'refused'}`;",
+        "    return (email as any).nothing.at.all as string;",
+        "    return `${email} is ${confirmed ? 'welcome' : 'refused'}`;",
     ],
     mail: [
-        "  console.log(`mail to ${to}: ${text}`);",
-        "  ctx.files.write('/data/x', ctx.env('REGION')); console.log(`mail to ${to}`, to.includes('boom') ? null.at : (await ctx.http({ url: to })).json().openapi, ctx.files.readText('/data/x'), ctx.secret('PAY'));",
+        "    ctx.log(`mail to ${to}: ${text}`);",
+        "    ctx.files.write('/data/x', ctx.env('REGION')!); ctx.log(`mail to ${to}`, to.includes('boom') ? (null as any).at : (await (await fetch(to)).json() as any).openapi, ctx.files.readText('/data/x'), ctx.secret('PAY'));",
     ],
     retries: ["maxAttempts: 10", "maxAttempts: 1"],
     messages: [
         "TypeError: cannot read property 'at' of undefined",
         "TypeError: cannot read property 'at' of null",
     ],
-    saga: Some([
-        "  const saga = ctx.saga('s'); await saga.call('send_mail', [email, 'held'], { compensate: 'withdraw' }); await saga.abort('nobody goes');",
-        "    send_mail: {",
-        "    withdraw: { run: ({ input, output }) => console.log('withdrawn', input[0], output) },\n",
-    ]),
-    nonsense: ["const 1 = 2;", "workflow.js:N:"],
+    more: Some([ABORTED, MORE_NPM]),
+    shim: None,
+    nonsense: ["const 1 = 2;", "src/index.ts:N:"],
 };
+
+const JAVASCRIPT: Course = Course {
+    language: "js",
+    test: ["npm run lint && npm run check && npm test", "# pass 3"],
+    source: "src/index.js",
+    outcome: [TYPESCRIPT.outcome[0], "    return email.nothing.at.all;", TYPESCRIPT.outcome[2]],
+    mail: [
+        TYPESCRIPT.mail[0],
+        "    ctx.files.write('/data/x', ctx.env('REGION')); ctx.log(`mail to ${to}`, to.includes('boom') ? null.at : (await (await fetch(to)).json()).openapi, ctx.files.readText('/data/x'), ctx.secret('PAY'));",
+    ],
+    shim: Some(Shim {
+        example: "javascript",
+        extension: "js",
+        source: "workflow.js",
+        manifest: ["package.json", r#"{"type": "module", "main": "workflow.js"}"#],
+    }),
+    nonsense: ["const 1 = 2;", "src/index.js:N:"],
+    ..TYPESCRIPT
+};
+
+const ABORTED: &str = "    const saga = ctx.saga('s'); await saga.call(sendMail, { to: email, text: 'held' }, { compensate: withdraw }); throw await saga.abort('nobody goes');";
+
+const MORE_NPM: &str = r"
+import { object } from '@segno/sdk';
+export const withdraw = activity(async ({ input }, ctx) => ctx.log('withdrawn', input.to));
+export const Basket = object({ state: { goods: z.array(z.string()) } }, ({ exclusive, shared }) => ({
+  add: exclusive({ input: z.string() }, async (good, ctx) => {
+    const goods = [...((await ctx.state.get('goods')) ?? []), good];
+    ctx.state.set('goods', goods);
+    return goods.length;
+  }),
+  count: shared(async (_, ctx) => ((await ctx.state.get('goods')) ?? []).length),
+}));
+";
 
 const PYTHON: Course = Course {
     language: "py",
-    test: None,
+    install: "python3 -m venv .venv && .venv/bin/pip install --quiet -r requirements.txt",
+    test: [".venv/bin/ruff check && .venv/bin/mypy && .venv/bin/pytest", "3 passed"],
     source: "app.py",
+    activity: "send_mail",
     outcome: [
-        r#"    return f"{email} is {'confirmed' if await confirmed else 'refused'}""#,
-        r#"    return {}["nothing" if await confirmed else "at all"]"#,
-        r#"    return f"{email} is {'welcome' if await confirmed else 'refused'}""#,
+        r#"    return f"{email} is {'confirmed' if confirmed else 'refused'}""#,
+        r#"    return {}["nothing" if confirmed else "at all"]"#,
+        r#"    return f"{email} is {'welcome' if confirmed else 'refused'}""#,
     ],
     mail: [
-        r#"    print(f"mail to {to}: {text}")"#,
-        r#"    ctx.files.write("/data/x", ctx.env("REGION")); print(f"mail to {to}", [][0] if "boom" in to else (await ctx.http("GET", to)).json()["openapi"], ctx.files.read("/data/x").decode(), ctx.secret("PAY"))"#,
+        r#"    ctx.log(f"mail to {mail.to}: {mail.text}")"#,
+        r#"    ctx.files.write("/data/x", ctx.env("REGION")); ctx.log(f"mail to {mail.to}" + (([][0] if "boom" in mail.to else f""" {(await ctx.http("GET", mail.to)).json()["openapi"]} {ctx.files.read_text("/data/x")} {ctx.secret("PAY")}""")))"#,
     ],
     retries: ["max_attempts=10", "max_attempts=1"],
     messages: ["KeyError: 'nothing'", "IndexError: list index out of range"],
-    saga: Some([
-        "    saga = ctx.saga('s'); await saga.call('send_mail', [email, 'held'], compensate='withdraw'); await saga.abort('nobody goes')",
-        "@activity(\n    input",
-        "@activity()\ndef withdraw(undo, ctx):\n    print('withdrawn', undo['input'][0], undo['output'])\n\n\n",
+    more: Some([
+        "    saga = ctx.saga('s'); await saga.call(send_mail, Mail(email, 'held'), compensate=withdraw); await saga.abort('nobody goes')",
+        MORE_PYTHON,
     ]),
+    shim: Some(Shim {
+        example: "python",
+        extension: "py",
+        source: "app.py",
+        manifest: ["pyproject.toml", ""],
+    }),
     nonsense: ["let = (", "File \"app.py\", line N"],
 };
+
+const MORE_PYTHON: &str = r"
+from segno_sdk import Object, State, Undo, exclusive, shared
+
+@activity
+async def withdraw(undo: Undo[Mail, None], ctx: ActivityContext) -> None:
+    ctx.log(f'withdrawn {undo.input.to}')
+
+class Basket(Object):
+    goods: State[list[str]]
+
+    @exclusive
+    async def add(self, good: str, ctx: Context) -> int:
+        goods = [*await self.goods.get_or([]), good]
+        self.goods.set(goods)
+        return len(goods)
+
+    @shared
+    async def count(self) -> int:
+        return len(await self.goods.get_or([]))
+";
 
 /// Address of a mail that is also a URL: the host's own, which the shell substitutes.
 const BAD: &str = "http://127.0.0.1:7766/openapi.json?";
@@ -119,6 +201,13 @@ dirs = [{ host = "%s", guest = "/data", write = true }]
 #[test]
 fn the_first_hour_in_rust() {
     first_hour(&RUST);
+}
+
+#[test]
+fn the_first_hour_in_typescript() {
+    if has_tools(&TYPESCRIPT) {
+        first_hour(&TYPESCRIPT);
+    }
 }
 
 #[test]
@@ -152,14 +241,14 @@ fn has_tools(course: &Course) -> bool {
         "segno build x --prepare".to_owned(),
     ];
     let said = shell(folder.path()).run("", &lines);
-    let build = said.last().expect("there are three");
-    if build.err.contains("did not build") {
+    let failed = said.iter().find(|said| said.exit != Some(0)).expect("the source has an error");
+    if failed.err.contains("did not build") {
         return true;
     }
     let cannot = ["could not be installed with", " needs "];
-    let is_known = cannot.iter().any(|part| build.err.contains(part));
+    let is_known = cannot.iter().any(|part| failed.err.contains(part));
     assert!(is_known && wanted != "required", "{said:#?}");
-    eprintln!("SKIPPED: the tools of `--lang {language}` cannot be installed: {}", build.err);
+    eprintln!("SKIPPED: the tools of `--lang {language}` cannot be installed: {}", failed.err);
     false
 }
 
@@ -177,8 +266,8 @@ fn step(line: impl Into<String>, exit: i32, parts: &[&str]) -> Step {
 fn first_hour(course: &Course) {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let shell = shell(folder.path());
-    let made = format!("segno new shop --lang {} && cd shop", course.language);
-    shell.run("", &[made]);
+    let made = shell.run("", &[format!("segno new shop --lang {}", course.language)]);
+    assert_eq!(made[0].exit, Some(0), "{made:#?}");
     let source = fs::read_to_string(shell.work().join("shop").join(course.source));
     let versions = Versions::of(course, &source.expect("the project is there"));
     for (name, text) in versions.texts() {
@@ -200,7 +289,7 @@ struct Versions {
     defective: String,
     mended: String,
     nonsense: String,
-    /// The version with an aborted saga.
+    /// The version with an aborted saga, and with an object.
     given_up: String,
     /// Places of the two defects, and of the syntax error.
     places: [String; 3],
@@ -219,9 +308,8 @@ impl Versions {
         let defective = edited(source, course.outcome[0], course.outcome[1]);
         let defective = edited(&defective, course.mail[0], course.mail[1]);
         let defective = edited(&defective, course.retries[0], course.retries[1]);
-        let given_up = course.saga.map_or(String::new(), |[begins, before, undoes]| {
-            let text = edited(source, course.outcome[0], begins);
-            edited(&text, before, &format!("{undoes}{before}"))
+        let given_up = course.more.map_or(String::new(), |[begins, more]| {
+            format!("{}{more}", edited(source, course.outcome[0], begins))
         });
         let end = (source.lines().count() + 1).to_string();
         Self {
@@ -247,10 +335,25 @@ impl Versions {
     }
 }
 
-/// The language's example has objects.
-fn objects(course: &Course) -> Vec<Step> {
+/// An object of the package, in the version with a saga.
+fn objects() -> Vec<Step> {
+    let add = |good: &str, count: &str| {
+        step(format!("segno call shop/Basket@ada/add '\"{good}\"' --id {good}-1"), 0, &[count])
+    };
+    vec![
+        add("bread", "1"),
+        add("cheese", "2"),
+        step("segno call shop/Basket@ada/count", 0, &["2"]),
+        step("segno call shop/Basket@bob/count", 0, &["0"]),
+        step("segno object get shop/Basket@ada goods", 0, &["bread", "cheese"]),
+        step("segno replay cheese-1", 0, &["identical"]),
+    ]
+}
+
+/// The example with the copied shim has objects.
+fn example(shim: &Shim) -> Vec<Step> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/other-languages");
-    let folder = if course.language == "js" { "javascript" } else { "python" };
+    let folder = shim.example;
     let deployed = step("segno deploy ../example --as basket", 0, &["exclusive", "shared"]);
     let add = |good: &str, count: &str| {
         step(format!("segno call basket/Basket@ada/add '\"{good}\"' --id {good}"), 0, &[count])
@@ -267,7 +370,7 @@ fn objects(course: &Course) -> Vec<Step> {
         step("segno start basket/Delivery@ada/deliver '\"Main Street\"'", 0, &["started"]),
         step("segno call basket/Delivery@ada/status", 0, &["Main Street", "null"]),
         step("segno call basket/Delivery@ada/sign '\"Eve\"'", 0, &["null"]),
-        step("segno result basket/Delivery@ada/deliver --wait 60s", 0, &["Eve"]),
+        step("segno result basket/Delivery@ada/deliver --wait 240s", 0, &["Eve"]),
         step("segno call basket/Delivery@ada/sign '\"Bob\"' --id late", 4, &["settled before"]),
         step("segno call basket/Delivery@ada/status --id after", 0, &["Eve"]),
         step("segno start basket/Delivery@ada/deliver '\"here\"' --id o", 1, &["has had its run"]),
@@ -284,20 +387,17 @@ fn objects(course: &Course) -> Vec<Step> {
 }
 
 /// A project from the time of contract 0.1.0 has the shim of that time, and still builds.
-fn older(course: &Course) -> Vec<Step> {
+fn older(shim: &Shim) -> Vec<Step> {
     let contract = concat!(env!("CARGO_MANIFEST_DIR"), "/contract");
-    let (shim, exports) = match course.language {
-        "js" => ("js", "s/messages, objects/messages/"),
-        _ => ("py", "s/^\\(from segno .*\\), Objects/\\1/"),
-    };
-    let source = course.source;
+    let Shim { extension, source, manifest: [name, text], .. } = shim;
     vec![
-        step(format!("cp ../mended {source} && sed -i '{exports}' {source}"), 0, &[]),
-        step(format!("cp {contract}/segno-0.1.0.{shim} segno.{shim}"), 0, &[]),
-        step("segno deploy . --as older", 0, &["older  ", "send_mail"]),
+        step(format!("mkdir ../older && echo '{text}' >../older/{name}"), 0, &[]),
+        step(format!("cp {contract}/signup-0.1.0.{extension} ../older/{source}"), 0, &[]),
+        step(format!("cp {contract}/segno-0.1.0.{extension} ../older/segno.{extension}"), 0, &[]),
+        step("segno deploy ../older", 0, &["older  ", "send_mail"]),
         step("segno start older/signup '\"eva@example.org\"' --id eva", 0, &["started"]),
-        step("segno resolve eva/p/confirmed true --wait 60s", 0, &["eva  resolved"]),
-        step("segno result eva --wait 60s", 0, &["eva@example.org is welcome"]),
+        step("segno resolve eva/p/confirmed true --wait 240s", 0, &["eva  resolved"]),
+        step("segno result eva --wait 240s", 0, &["eva@example.org is confirmed"]),
     ]
 }
 
@@ -309,12 +409,13 @@ fn script(course: &Course, versions: &Versions) -> Vec<Step> {
         step(format!("segno start shop/signup '\"{to}@example.org\"' --id {id}"), 0, &["started"])
     };
     let confirm = |id: &str, exit, state: &str| {
-        let line = format!("segno resolve {id}/p/confirmed true --wait 60s");
+        let line = format!("segno resolve {id}/p/confirmed true --wait 240s");
         step(line, exit, &["/p/confirmed  resolved  true", state])
     };
-    let ended =
-        |id: &str, exit, parts: &[&str]| step(format!("segno result {id} --wait 60s"), exit, parts);
-    let deploy = || step("segno deploy . --prepare", 0, &["shop  ", "send_mail"]);
+    let ended = |id: &str, exit, parts: &[&str]| {
+        step(format!("segno result {id} --wait 240s"), exit, parts)
+    };
+    let deploy = || step("segno deploy . --prepare", 0, &["shop  ", course.activity]);
     let panicked = format!("panicked at {workflow}");
 
     let mut script = Vec::new();
@@ -328,11 +429,17 @@ fn script(course: &Course, versions: &Versions) -> Vec<Step> {
             step(format!("cp ../first {}", course.source), 0, &[]),
         ]);
     }
-    script.extend(course.test.map(|test| step(test, 0, &["3 passed"])));
+    if !course.install.is_empty() {
+        // The build says what to install.
+        script.push(step("segno build . --prepare", 1, &["not installed", "install"]));
+        script.push(step(course.install, 0, &[]));
+    }
+    let [test, passed] = course.test;
+    script.push(step(test, 0, &[passed]));
     script.extend([
         step(format!("printf '{POLICY}' \"$PWD\" >policy.toml"), 0, &[]),
         step("PAY=hidden-key segno serve --policy policy.toml &", 0, &[]),
-        step("segno ready --wait 60s", 0, &["ready"]),
+        step("segno ready --wait 240s", 0, &["ready"]),
         deploy(),
         start("ada", "ada"),
         // A value of the wrong type is refused to its sender.
@@ -386,12 +493,15 @@ fn script(course: &Course, versions: &Versions) -> Vec<Step> {
             deploy(),
             start("trip", "trip"),
             confirm("trip", 4, "trip  rejected"),
-            ended("trip", 4, &["nobody goes; saga `s`: `send_mail` undone"]),
+            ended("trip", 4, &[&format!("nobody goes; saga `s`: `{}` undone", course.activity)]),
             step("segno saga show trip", 0, &["s  undone", "withdraw"]),
             step("segno logs trip/c/s/0", 0, &["withdrawn trip@example.org"]),
         ]);
-        script.extend(objects(course));
-        script.extend(older(course));
+        script.extend(objects());
+        if let Some(shim) = &course.shim {
+            script.extend(example(shim));
+            script.extend(older(shim));
+        }
     }
     script
 }

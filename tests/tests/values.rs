@@ -433,12 +433,14 @@ def same(value, ctx):
     return value
 "#;
 
-/// A language: a project's source file and its text, values that the language supports, and the
-/// name of each value in its refusal.
+/// A language: a project's source file and its text, its manifest and its shim, values that the
+/// language supports, and the name of each value in its refusal.
 struct Language {
     name: &'static str,
     file: &'static str,
     source: &'static str,
+    manifest: (&'static str, &'static str),
+    shim: (&'static str, &'static str),
     values: &'static str,
     refusals: &'static [(&'static str, &'static str)],
 }
@@ -448,6 +450,8 @@ const LANGUAGES: [Language; 2] = [
         name: "js",
         file: "workflow.js",
         source: JAVASCRIPT,
+        manifest: ("package.json", r#"{"type": "module", "main": "workflow.js"}"#),
+        shim: ("segno.js", include_str!("../../examples/other-languages/javascript/segno.js")),
         values: r#"[9007199254740991, -1.5, 0.1, "é\u0000\ud83d\ude00", {"": {"": []}}, {"base64": "aGk="}, [[]], null]"#,
         refusals: &[
             ("not a number", "`price` in the input of `echo` is NaN, which JSON does not have"),
@@ -461,6 +465,8 @@ const LANGUAGES: [Language; 2] = [
         name: "py",
         file: "app.py",
         source: PYTHON,
+        manifest: ("pyproject.toml", ""),
+        shim: ("segno.py", include_str!("../../examples/other-languages/python/segno.py")),
         values: r#"[123456789012345678901234567890, -1.5, 0.1, "é\u0000\ud83d\ude00", {"": {"": []}}, {"base64": "aGk="}, [[]], null]"#,
         refusals: &[
             ("not a number", "the input of `echo` is not JSON: Out of range float values"),
@@ -481,9 +487,11 @@ fn deployed(language: &Language, folder: &Path, server: &str) -> bool {
     }
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("documents");
     let shell = Shell::in_folder(folder, SEGNO, &target);
-    shell.run("", &[format!("segno new odd --lang {}", language.name)]);
     let project = shell.work().join("odd");
-    std::fs::write(project.join(language.file), language.source).expect("there is room");
+    std::fs::create_dir(&project).expect("there is room");
+    for (name, text) in [(language.file, language.source), language.manifest, language.shim] {
+        std::fs::write(project.join(name), text).expect("there is room");
+    }
     let said = shell.run("odd", &[format!("segno --server {server} deploy . --prepare")]);
     if said[0].exit != Some(0) {
         let cannot = ["could not be installed with", " needs "];

@@ -75,6 +75,8 @@ fn a_crate_verifies_itself_in_cargo_test() {
     assert!(said[5].err.contains("no workflow `sign_up`; it has `signup`"), "{said:#?}");
 }
 
+const SHIM: &str = include_str!("../../examples/other-languages/javascript/segno.js");
+
 /// Workflows with one defect each, and one without a defect.
 const WORKFLOWS: &str = r"
 import { module } from './segno.js';
@@ -156,9 +158,13 @@ fn defects_in_javascript_are_found() {
     }
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let shell = shell(folder.path());
-    run(&shell, "", &["segno new faulty --lang js"]);
     let faulty = shell.work().join("faulty");
-    fs::write(faulty.join("workflow.js"), WORKFLOWS).expect("there is room");
+    fs::create_dir(&faulty).expect("there is room for a folder");
+    for (name, text) in
+        [("package.json", "{\"type\": \"module\"}"), ("segno.js", SHIM), ("workflow.js", WORKFLOWS)]
+    {
+        fs::write(faulty.join(name), text).expect("there is room");
+    }
     fs::write(faulty.join("script.toml"), SCRIPT).expect("there is room");
     let parts = "'[\"a\", \"b\", \"c\"]'";
     let verify = |function: &str, input: &str| {

@@ -3,8 +3,8 @@
 //! A [`Project`] is recognised by its files. For Rust, [`toolchain`] finds or installs a compiler
 //! for `wasm32-unknown-unknown`, and [`crate_build`] compiles workflow crates with it and wraps the
 //! modules as components; [`script`] does both for JavaScript and Python. [`report`] describes a
-//! component; [`template`] writes a new project. Nothing here prints or knows the command line:
-//! callers pass a [`BuildProgress`] and receive typed errors.
+//! component; [`template`] writes a new project, with the SDK from `packages`. Nothing here prints
+//! or knows the command line: callers pass a [`BuildProgress`] and receive typed errors.
 
 #![forbid(unsafe_code)]
 
@@ -12,6 +12,7 @@ mod cache;
 mod cargo;
 pub mod crate_build;
 mod language;
+mod packages;
 mod process;
 mod progress;
 mod project;

@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use segno_build::{
-    BuildProgress, Language,
+    BuildProgress,
     crate_build::{self, BuildError, BuildOptions},
-    template::{self, TemplateError},
+    template::{self, Template, TemplateError},
     toolchain::{self, ToolchainError, ToolchainRequest},
 };
 
@@ -72,7 +72,7 @@ fn checkout() -> Option<PathBuf> {
 /// Creates a crate from the template, with the example's code.
 fn unpack(folder: &Path) -> Result<PathBuf, ExampleError> {
     let directory = folder.join(MODULE);
-    template::create(&directory, Language::Rust)?;
+    template::create(&directory, Template::Rust, &|_: &str| ())?;
     let path = directory.join("src/lib.rs");
     match std::fs::write(&path, SOURCE) {
         Ok(()) => Ok(directory),

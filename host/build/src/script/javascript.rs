@@ -154,7 +154,8 @@ fn install(folder: &Path, progress: &dyn BuildProgress) -> Result<(), ScriptErro
     if finished.success { Ok(()) } else { Err(tools.refused(&finished)) }
 }
 
-fn check_node() -> Result<(), ScriptError> {
+/// Refuses an absent or old Node.
+pub(crate) fn check_node() -> Result<(), ScriptError> {
     let answer = process::run(Command::new("node").arg("--version"), None, &|_| ());
     let version = asked(answer, "node --version").map_err(missing)?;
     match too_old(&version) {
@@ -170,7 +171,8 @@ fn too_old(version: &str) -> bool {
     major.is_none_or(|major: u32| major < OLDEST_NODE)
 }
 
-fn missing(found: String) -> ScriptError {
+/// The error for Node or npm that is absent or too old.
+pub(crate) fn missing(found: String) -> ScriptError {
     ScriptError::NoInterpreter {
         language: Language::JavaScript,
         wanted: WANTED,

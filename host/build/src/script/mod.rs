@@ -2,14 +2,14 @@
 //! module.
 //!
 //! A module consists of its sources, which a host loads into a runtime that all modules of the
-//! language share. The tools come from the languages' registries, through the registries' own clients, in versions
-//! tested with the shims; see [`tools`].
+//! language share. The tools come from the languages' registries, through the registries' own
+//! clients, in versions tested with the shims; see [`tools`].
 
-mod javascript;
+pub(crate) mod javascript;
 mod python;
 pub mod runtimes;
-pub(crate) mod shims;
-mod tools;
+mod shims;
+pub(crate) mod tools;
 
 use std::{
     fs, io,
@@ -147,13 +147,13 @@ pub(crate) fn build(
     Ok(BuiltComponent { package: project.name.clone(), component: module, path, warnings })
 }
 
-fn write(path: &Path, text: &str) -> Result<(), ScriptError> {
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), ScriptError> {
     let folder = path.parent().unwrap_or(path);
     let written = fs::create_dir_all(folder).and_then(|()| fs::write(path, text));
     written.map_err(failed(path))
 }
 
-fn failed(path: &Path) -> impl FnOnce(io::Error) -> ScriptError {
+pub(crate) fn failed(path: &Path) -> impl FnOnce(io::Error) -> ScriptError {
     let path = path.to_owned();
     move |source| ScriptError::Io { path, source }
 }

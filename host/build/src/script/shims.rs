@@ -1,11 +1,7 @@
 //! The embedded contract and shims, taken from the repository's examples.
 
 /// The contract between host and component.
-pub(crate) const CONTRACT: &str = include_str!("../../../../guest-sdk/wit/segno.wit");
-
-/// `segno.js`: the contract as JavaScript promises.
-pub(crate) const JAVASCRIPT: &str =
-    include_str!("../../../../examples/other-languages/javascript/segno.js");
+pub(super) const CONTRACT: &str = include_str!("../../../../guest-sdk/wit/segno.wit");
 
 /// `runtime.js`: the runtime of JavaScript modules.
 pub(super) const JAVASCRIPT_RUNTIME: &str = include_str!("runtime.js");
@@ -17,10 +13,6 @@ pub(super) const PROMISES: &str =
 /// The manifest with the versions of the JavaScript tools.
 pub(super) const JAVASCRIPT_TOOLS: &str =
     include_str!("../../../../examples/other-languages/javascript/package.json");
-
-/// `segno.py`: the contract as coroutines.
-pub(crate) const PYTHON: &str =
-    include_str!("../../../../examples/other-languages/python/segno.py");
 
 /// The runtime of Python modules: names and sources of its modules, the first of which exports.
 pub(super) const PYTHON_RUNTIME: [(&str, &str); 2] = [

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The tools of a language.
-pub(super) struct Tools {
+pub(crate) struct Tools {
     pub language: Language,
     /// Names and versions, for people: `esbuild 0.28.2 and componentize-qjs 0.4.5`.
     pub names: String,

@@ -1,4 +1,4 @@
-//! Creates a new project that builds and runs unchanged; in Rust, a crate that passes its tests.
+//! Creates a new project that builds, runs and passes its tests unchanged.
 
 mod name;
 mod sdk;
@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::{Language, script::shims};
+use crate::{BuildProgress, packages::SdkPackage, script::ScriptError};
 pub use name::{CrateName, NameError};
 
 /// The source of a new crate, independent of its name: the listing in the tutorial, part of which
@@ -26,24 +26,99 @@ const RUST: [File; 5] = [
     (".gitignore", include_str!("files/rust/gitignore.in")),
 ];
 
-const JAVASCRIPT: [File; 5] = [
-    ("package.json", include_str!("files/javascript/package.json.in")),
-    ("workflow.js", include_str!("files/javascript/workflow.js.in")),
-    ("segno.js", shims::JAVASCRIPT),
-    ("README.md", include_str!("files/javascript/README.md.in")),
-    (".gitignore", include_str!("files/javascript/gitignore.in")),
+/// Files of a project that npm installs, with the extension of the language as placeholder in paths
+/// as well. The package goes into [`VENDOR`].
+const NPM: [File; 6] = [
+    ("package.json", include_str!("files/npm/package.json.in")),
+    ("src/index.{{extension}}", include_str!("files/npm/index.in")),
+    ("test/signup.test.{{extension}}", include_str!("files/npm/signup.test.in")),
+    (".oxlintrc.json", include_str!("files/npm/oxlintrc.json.in")),
+    ("README.md", include_str!("files/npm/README.md.in")),
+    (".gitignore", include_str!("files/npm/gitignore.in")),
 ];
 
-const PYTHON: [File; 5] = [
+const TYPESCRIPT_SETTINGS: File = ("tsconfig.json", include_str!("files/npm/typescript.json.in"));
+const JAVASCRIPT_SETTINGS: File = ("tsconfig.json", include_str!("files/npm/javascript.json.in"));
+
+const PYTHON: [File; 6] = [
     ("pyproject.toml", include_str!("files/python/pyproject.toml.in")),
+    ("requirements.txt", include_str!("files/python/requirements.txt.in")),
     ("app.py", include_str!("files/python/app.py.in")),
-    ("segno.py", shims::PYTHON),
+    ("test_app.py", include_str!("files/python/test_app.py.in")),
     ("README.md", include_str!("files/python/README.md.in")),
     (".gitignore", include_str!("files/python/gitignore.in")),
 ];
 
+/// The folder with the SDK's package in a project that npm or pip installs.
+const VENDOR: &str = "vendor";
+
 /// The folder with the SDK's sources in the crate.
 const SDK: &str = ".segno/sdk";
+
+/// A kind of new project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Template {
+    /// A crate, with the SDK's sources.
+    Rust,
+    /// A package of npm in TypeScript.
+    TypeScript,
+    /// A package of npm in JavaScript, whose types are checked as well.
+    JavaScript,
+    /// A project in Python.
+    Python,
+}
+
+impl Template {
+    /// All templates.
+    pub const ALL: [Self; 4] = [Self::Rust, Self::TypeScript, Self::JavaScript, Self::Python];
+
+    /// The short name, as in `segno new --lang`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rust => "rust",
+            Self::TypeScript => "ts",
+            Self::JavaScript => "js",
+            Self::Python => "py",
+        }
+    }
+
+    fn files(self) -> Vec<File> {
+        match self {
+            Self::Rust => RUST.into(),
+            Self::TypeScript => [&NPM[..], &[TYPESCRIPT_SETTINGS]].concat(),
+            Self::JavaScript => [&NPM[..], &[JAVASCRIPT_SETTINGS]].concat(),
+            Self::Python => PYTHON.into(),
+        }
+    }
+
+    /// The texts that differ between TypeScript and JavaScript, by placeholder.
+    fn words(self) -> [(&'static str, &'static str); 4] {
+        let [language, types, test] = match self {
+            Self::TypeScript => ["TypeScript", "types", TEST_COMPILED],
+            _ => ["JavaScript", "types, which come from schemas and JSDoc", TEST_SOURCES],
+        };
+        [
+            ("{{extension}}", self.name()),
+            ("{{language}}", language),
+            ("{{types}}", types),
+            ("{{test}}", test),
+        ]
+    }
+
+    /// The SDK's package; `None` for Rust, whose SDK is a folder of sources.
+    fn package(self, progress: &dyn BuildProgress) -> Result<Option<SdkPackage>, ScriptError> {
+        match self {
+            Self::Rust => Ok(None),
+            Self::TypeScript | Self::JavaScript => SdkPackage::npm(progress).map(Some),
+            Self::Python => Ok(Some(SdkPackage::wheel())),
+        }
+    }
+}
+
+/// The command that tests a project in TypeScript: Node 20 runs no TypeScript itself.
+const TEST_COMPILED: &str = "tsc && node --enable-source-maps --test build/js/test/*.test.js";
+/// The command that tests a project in JavaScript.
+const TEST_SOURCES: &str = "node --test test/*.test.js";
 
 /// Reason why no project was created.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +132,9 @@ pub enum TemplateError {
     /// The path is a file; nothing was changed.
     #[error("`{0}` is a file; choose another name")]
     IsFile(PathBuf),
+    /// The SDK's package could not be made; nothing was changed.
+    #[error(transparent)]
+    Package(#[from] ScriptError),
     /// The file system failed; files written earlier stay.
     #[error("`{path}` could not be written")]
     Io {
@@ -70,24 +148,43 @@ pub enum TemplateError {
 /// the folder.
 ///
 /// # Errors
-/// Fails if the name is invalid, the folder is not empty, or it cannot be written.
-pub fn create(directory: &Path, language: Language) -> Result<CrateName, TemplateError> {
+/// Fails if the name is invalid, the folder is not empty, or it cannot be written. Fails, before
+/// anything is written, if the SDK's package cannot be made.
+pub fn create(
+    directory: &Path,
+    template: Template,
+    progress: &dyn BuildProgress,
+) -> Result<CrateName, TemplateError> {
     let absolute = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
     let name: CrateName = absolute.file_name().unwrap_or_default().to_string_lossy().parse()?;
     refuse_to_overwrite(directory)?;
-    let files = match language {
-        Language::Rust => RUST,
-        Language::JavaScript => JAVASCRIPT,
-        Language::Python => PYTHON,
-    };
-    for (path, text) in files {
-        let text = text.replace("{{name}}", name.as_str());
-        write(&directory.join(path), text.as_bytes())?;
-    }
-    if language == Language::Rust {
+    let package = template.package(progress)?;
+    write_project(directory, &name, template, package.as_ref())?;
+    if template == Template::Rust {
         write_sdk(directory)?;
     }
     Ok(name)
+}
+
+fn write_project(
+    directory: &Path,
+    name: &CrateName,
+    template: Template,
+    package: Option<&SdkPackage>,
+) -> Result<(), TemplateError> {
+    let mut words = vec![("{{name}}", name.as_str())];
+    words.extend(template.words());
+    if let Some(package) = package {
+        words.push(("{{package}}", &package.file));
+        write(&directory.join(VENDOR).join(&package.file), &package.bytes)?;
+    }
+    let filled = |text: &str| {
+        words
+            .iter()
+            .fold(text.to_owned(), |text, (placeholder, word)| text.replace(placeholder, word))
+    };
+    let mut files = template.files().into_iter();
+    files.try_for_each(|(path, text)| write(&directory.join(filled(path)), filled(text).as_bytes()))
 }
 
 /// Writes the embedded SDK into the crate at `directory`, replacing an existing copy.
@@ -126,13 +223,17 @@ mod tests {
     use super::*;
     use crate::crate_build::{self, BuildOptions};
     use crate::toolchain;
-    use crate::{cargo, process};
+    use crate::{Language, cargo, process};
+
+    fn new_crate(directory: &Path) -> Result<CrateName, TemplateError> {
+        create(directory, Template::Rust, &|_: &str| ())
+    }
 
     #[test]
     fn a_new_crate_is_one_that_can_be_built_by_its_name() {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("deep/my-flow");
-        assert_eq!(create(&directory, Language::Rust).unwrap().as_str(), "my-flow");
+        assert_eq!(new_crate(&directory).unwrap().as_str(), "my-flow");
         assert_eq!(crate_build::locate(&directory).unwrap().package, "my-flow");
         for path in
             ["README.md", ".gitignore", "src/lib.rs", "src/tests.rs", ".segno/sdk/wit/segno.wit"]
@@ -143,17 +244,29 @@ mod tests {
     }
 
     #[test]
-    fn a_new_project_of_each_language_is_recognised_by_its_files() {
+    fn a_new_project_of_each_language_is_recognised_and_has_no_gaps() {
         let folder = tempfile::tempdir().unwrap();
-        for language in Language::ALL {
-            let directory = folder.path().join(language.name());
-            assert_eq!(create(&directory, language).unwrap().as_str(), language.name());
+        let package = SdkPackage { file: "sdk.tgz".to_owned(), bytes: b"package".to_vec() };
+        for (template, language) in [
+            (Template::TypeScript, Language::JavaScript),
+            (Template::JavaScript, Language::JavaScript),
+            (Template::Python, Language::Python),
+        ] {
+            let directory = folder.path().join(template.name());
+            let name = template.name().parse().unwrap();
+            write_project(&directory, &name, template, Some(&package)).unwrap();
+            assert_eq!(fs::read(directory.join("vendor/sdk.tgz")).unwrap(), b"package");
             let project = crate::Project::locate(&directory).unwrap();
-            assert_eq!((project.language(), project.name()), (language, language.name()));
-            for file in fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()) {
-                let text = fs::read_to_string(&file).unwrap_or_default();
-                assert!(!text.contains("{{"), "{} has a gap", file.display());
+            assert_eq!((project.language(), project.name()), (language, template.name()));
+            let names_package = |text: &str| text.contains("vendor/sdk.tgz");
+            let mut texts = Vec::new();
+            for (path, _) in template.files() {
+                let path = directory.join(path.replace("{{extension}}", template.name()));
+                let text = fs::read_to_string(&path).unwrap();
+                assert!(!text.contains("{{"), "{} has a gap", path.display());
+                texts.push(text);
             }
+            assert!(texts.iter().any(|text| names_package(text)));
         }
     }
 
@@ -162,26 +275,20 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("flow");
         fs::create_dir(&directory).unwrap();
-        create(&directory, Language::Rust).unwrap();
+        new_crate(&directory).unwrap();
         fs::write(directory.join("README.md"), "mine").unwrap();
-        assert!(matches!(create(&directory, Language::Rust), Err(TemplateError::NotEmpty(_))));
+        assert!(matches!(new_crate(&directory), Err(TemplateError::NotEmpty(_))));
         assert_eq!(fs::read_to_string(directory.join("README.md")).unwrap(), "mine");
-        assert!(matches!(
-            create(&directory.join("README"), Language::Rust),
-            Err(TemplateError::Name(_))
-        ));
+        assert!(matches!(new_crate(&directory.join("README")), Err(TemplateError::Name(_))));
         fs::write(folder.path().join("file"), "").unwrap();
-        assert!(matches!(
-            create(&folder.path().join("file"), Language::Rust),
-            Err(TemplateError::IsFile(_))
-        ));
+        assert!(matches!(new_crate(&folder.path().join("file")), Err(TemplateError::IsFile(_))));
     }
 
     #[test]
     fn the_sdk_of_an_older_crate_is_replaced_whole() {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("flow");
-        create(&directory, Language::Rust).unwrap();
+        new_crate(&directory).unwrap();
         let gone = directory.join(SDK).join("src/gone.rs");
         fs::write(&gone, "").unwrap();
         write_sdk(&directory).unwrap();
@@ -192,7 +299,7 @@ mod tests {
     fn a_new_crate_passes_its_tests_and_the_next_one_compiles_only_itself() {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("flow");
-        create(&directory, Language::Rust).unwrap();
+        new_crate(&directory).unwrap();
 
         let mut command = cargo::cargo();
         command.current_dir(&directory).arg("test");
@@ -222,7 +329,7 @@ mod tests {
         // the differences.
         let again = |place: &str, file: &str, from: &str, to: &str| {
             let other = folder.path().join(place).join("flow");
-            create(&other, Language::Rust).unwrap();
+            new_crate(&other).unwrap();
             fs::copy(directory.join("Cargo.lock"), other.join("Cargo.lock")).unwrap();
             let text = fs::read_to_string(other.join(file)).unwrap();
             assert!(text.contains(from));

@@ -12,11 +12,11 @@ pub struct CrateName(String);
 pub enum NameError {
     /// The name contains characters that are not allowed.
     #[error(
-        "`{0}` is no name for a crate: begin with a lower-case letter, and use lower-case letters, digits, `-` and `_`"
+        "`{0}` is no name for a project: begin with a lower-case letter, and use lower-case letters, digits, `-` and `_`"
     )]
     Letters(String),
     /// The name is too long for a folder, a file and a module's alias.
-    #[error("`{0}` is too long for a crate's name: use at most 64 letters")]
+    #[error("`{0}` is too long for a project's name: use at most 64 letters")]
     TooLong(String),
     /// The name is reserved.
     #[error("`{0}` means something else in Rust or here; choose another name")]

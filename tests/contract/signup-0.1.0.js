@@ -30,7 +30,7 @@ async function sendMail([to, text], ctx) {
 // What the module offers. A function that is not in the list cannot be called. Schemas are JSON
 // schemas: what does not fit is refused to who sends it.
 const text = { type: 'string' };
-export const { functions, messages, objects } = module({
+export const { functions, messages } = module({
   workflows: {
     signup: {
       summary: 'Mails a code to an address, and ends when it is confirmed.',
