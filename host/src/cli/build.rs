@@ -20,7 +20,7 @@ use super::{
     show::size,
 };
 
-/// Build a project to a component
+/// Build a project to a module
 ///
 /// A folder with a Cargo.toml is a crate in Rust, one with a package.json is in
 /// JavaScript, one with a pyproject.toml or app.py in Python.
@@ -39,8 +39,8 @@ pub struct BuildArgs {
     /// Folder of the project
     #[arg(value_name = "PROJECT", default_value = ".")]
     path: PathBuf,
-    /// File for the component (default: in the target or build folder)
-    #[arg(long, value_name = "FILE.wasm")]
+    /// File for the module (default: in the target or build folder)
+    #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Print the JSON schemas and the imports as well
     #[arg(long, short)]

@@ -96,10 +96,10 @@ def test_what_is_imported_for_type_checkers_is_left_out(tmp_path: Path) -> None:
     ("source", "complaint"),
     [
         ("\nimport nowhere", "app.py:2: there is no module `nowhere`: is it misspelled, or not installed"),
-        ("import ssl", "app.py:1: `ssl` cannot work in a component: the host sends requests"),
+        ("import ssl", "app.py:1: `ssl` cannot work on a host: the host sends requests"),
         (
             "import multiprocessing.pool",
-            "app.py:1: `multiprocessing` cannot work in a component: there are no processes",
+            "app.py:1: `multiprocessing` cannot work on a host: there are no processes",
         ),
         (
             "try:\n    import nowhere\nexcept ImportError as error:\n    raise error",
@@ -127,4 +127,4 @@ def test_native_code_is_refused_where_the_project_imports_it(tmp_path: Path) -> 
     write(tmp_path, fast__slash____init__="try:\n    from . import _core\nexcept ImportError:\n    pass")
     write(tmp_path, app="import fast")
     _, native = collected(tmp_path)
-    assert "which cannot run in a component: use a package in pure Python" in native["packages/fast/_core.native"]
+    assert "which cannot run on a host: use a package in pure Python" in native["packages/fast/_core.native"]

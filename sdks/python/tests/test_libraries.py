@@ -67,7 +67,7 @@ def test_a_model_of_pydantic_2_is_refused() -> None:
     class Model(pydantic.BaseModel):  # type: ignore[misc,name-defined]
         a: int
 
-    with pytest.raises(TypeError, match="pydantic_core.* is native code and does not run in a component"):
+    with pytest.raises(TypeError, match="pydantic_core.* is native code and does not run on a host"):
         codec_of(Model)
 
 
@@ -101,7 +101,7 @@ def test_imports_inside_functions_are_found() -> None:
 def test_an_import_that_comes_too_late_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     from segno_sdk.core import defect
 
-    monkeypatch.setattr(defect, "unloaded", {"httpcore": "No module named '_ssl' in a component: use `ctx.http`"})
+    monkeypatch.setattr(defect, "unloaded", {"httpcore": "No module named '_ssl' on a host: use `ctx.http`"})
     late, other = ModuleNotFoundError("x", name="httpcore"), ModuleNotFoundError("x", name="other")
     assert "could not be loaded with the module: No module named '_ssl'" in defect.report(late)[1]
     assert "import it at the top of one of them" in defect.report(other)[1]

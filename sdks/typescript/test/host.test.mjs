@@ -46,7 +46,7 @@ async function ended(name, input = null) {
   return host.until(name, ['resolved', 'rejected', 'halted'], 60);
 }
 
-test('libraries work in a component', { skip }, async () => {
+test('libraries work on a host', { skip }, async () => {
   const { state, output } = await ended('libraries', { a: 1 });
   assert.equal(state, 'resolved');
   assert.deepEqual(output, { b: '["day",36,36,21,2,1]' });
@@ -54,7 +54,7 @@ test('libraries work in a component', { skip }, async () => {
   await assert.rejects(host.invoke('natural/libraries', 'wrong', { a: 'x' }), /does not fit the schema/);
 });
 
-test('the globals of the language work in a component, and replay across a crash', { skip }, async () => {
+test('the globals of the language work on a host, and replay across a crash', { skip }, async () => {
   await host.invoke('natural/globals', 'globals', null);
   await host.until('globals', ['suspended']);
   await host.kill();

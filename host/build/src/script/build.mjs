@@ -124,15 +124,15 @@ const withoutNode = {
         if (refused.has(needing)) return { path: name, external: true };
         refused.add(needing);
         const advice = insteadOf[needing] ?? 'use a package in plain JavaScript';
-        return { errors: [{ text: `the package \`${needing}\` needs \`${name}\` of Node, and there is no Node in a component: ${advice}` }] };
+        return { errors: [{ text: `the package \`${needing}\` needs \`${name}\` of Node, and Node is not there on a host: ${advice}` }] };
       }
       const advice = instead[module] ? `: ${instead[module]}` : '';
-      return { errors: [{ text: `\`${name}\` is a module of Node, and there is no Node in a component${advice}` }] };
+      return { errors: [{ text: `\`${name}\` is a module of Node, and Node is not there on a host${advice}` }] };
     });
     build.onLoad({ filter: /[.]node$/ }, ({ path: file }) => {
       const needing = packageOf(file);
       const advice = insteadOf[needing] ?? 'use a package in plain JavaScript';
-      return { errors: [{ text: `${needing === undefined ? `\`${file}\`` : `the package \`${needing}\``} has native code, which cannot run in a component: ${advice}` }] };
+      return { errors: [{ text: `${needing === undefined ? `\`${file}\`` : `the package \`${needing}\``} has native code, which cannot run on a host: ${advice}` }] };
     });
   },
 };

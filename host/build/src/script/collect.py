@@ -32,10 +32,10 @@ INSTEAD = {
 }
 OTHERWISE = "use a package in pure Python, or a server that an activity calls"
 
-# Modules of the standard library that are of no use in a component.
+# Modules of the standard library that are of no use on a host.
 REFUSED = {
     "ssl": "the host sends requests and checks certificates: use `ctx.http` or `segno_sdk.http`",
-    "ctypes": "native code cannot run in a component",
+    "ctypes": "native code cannot run there",
     "multiprocessing": "there are no processes: use `asyncio.gather` over calls of activities",
     "tkinter": "there is no screen",
     "curses": "there is no terminal",
@@ -97,7 +97,7 @@ class Visitor(ast.NodeVisitor):
             for part in node.orelse:
                 self.visit(part)
         else:
-            # What holds here may not hold in a component.
+            # What holds here may not hold on a host.
             self.optional([*node.body, *node.orelse])
 
     def visit_FunctionDef(self, node):
@@ -209,7 +209,7 @@ class Collector:
             if self.shadow(top) and place and self.of_author(place):
                 fail(f"{place}: `{self.shadow(top)}` has the name of a module of Python, which is loaded instead of it: rename it")
             if top in REFUSED and required and place and self.of_author(place):
-                fail(f"{place}: `{top}` cannot work in a component: {REFUSED[top]}")
+                fail(f"{place}: `{top}` cannot work on a host: {REFUSED[top]}")
             if top == "zoneinfo" and self.spec("tzdata") is not None:
                 found.append(Import(["tzdata"], place, False))
             return found
@@ -222,7 +222,7 @@ class Collector:
         if file is None or spec.submodule_search_locations and not os.path.isfile(file):
             return found
         if file.endswith(NATIVE):
-            said = f"the package `{top}` has native code ({os.path.basename(file)}), which cannot run in a component: {INSTEAD.get(top, OTHERWISE)}"
+            said = f"the package `{top}` has native code ({os.path.basename(file)}), which cannot run on a host: {INSTEAD.get(top, OTHERWISE)}"
             if required:
                 fail(f"{self.author_place(name) or place}: {said}")
             self.texts[f"packages/{name.replace('.', '/')}.native"] = said
@@ -232,7 +232,7 @@ class Collector:
         is_package = file.endswith("__init__.py")
         of_project = self.is_of_project(file)
         if required and name in INSTEAD and is_package and has_native_code(os.path.dirname(file)):
-            fail(f"{self.author_place(name) or place}: the package `{name}` has native code, which cannot run in a component: {INSTEAD[name]}")
+            fail(f"{self.author_place(name) or place}: the package `{name}` has native code, which cannot run on a host: {INSTEAD[name]}")
         relative = name.replace(".", "/") + ("/__init__.py" if is_package else ".py")
         self.files[f"{'project' if of_project else 'packages'}/{relative}"] = file
         if not of_project and is_package and "." not in name:

@@ -65,7 +65,7 @@ class Sources(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
 
     def find_spec(self, fullname, path=None, target=None):
         if fullname in ABSENT:
-            raise ModuleNotFoundError(f"No module named {fullname!r} in a component: {ABSENT[fullname]}", name=fullname)
+            raise ModuleNotFoundError(f"No module named {fullname!r} on a host: {ABSENT[fullname]}", name=fullname)
         name = fullname.rpartition(".")[2]
         namespace = []
         for folder in ["/0", "/1"] if path is None else path:

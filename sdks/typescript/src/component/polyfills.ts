@@ -1,5 +1,5 @@
 // The interfaces of the web that QuickJS does not have. Importing this file makes them global; it comes before everything
-// else in a component.
+// else on a host.
 
 import '../promise.js';
 import clone from '@ungap/structured-clone';

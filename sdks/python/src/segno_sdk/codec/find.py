@@ -148,7 +148,7 @@ def _class(type_: Any, arguments: tuple[Any, ...], names: dict[Any, Any], whole:
         return _attrs(type_, name, given, whole)
     if hasattr(type_, "model_fields"):
         raise TypeError(
-            f"{type_.__name__} is a model of pydantic 2, whose core (pydantic_core) is native code and does not run in a component: "
+            f"{type_.__name__} is a model of pydantic 2, whose core (pydantic_core) is native code and does not run on a host: "
             "write a dataclass, or install pydantic 1 without native code (pip install --no-binary pydantic 'pydantic<2')"
         )
     if hasattr(type_, "parse_obj") and hasattr(type_, "__fields__"):
