@@ -124,10 +124,10 @@ const withoutNode = {
         if (refused.has(needing)) return { path: name, external: true };
         refused.add(needing);
         const advice = insteadOf[needing] ?? 'use a package in plain JavaScript';
-        return { errors: [{ text: `the package \`${needing}\` needs \`${name}\` of Node, and Node is not there on a host: ${advice}` }] };
+        return { errors: [{ text: `the package \`${needing}\` needs \`${name}\` of Node, which a host does not have: ${advice}` }] };
       }
       const advice = instead[module] ? `: ${instead[module]}` : '';
-      return { errors: [{ text: `\`${name}\` is a module of Node, and Node is not there on a host${advice}` }] };
+      return { errors: [{ text: `\`${name}\` is a module of Node, which a host does not have${advice}` }] };
     });
     build.onLoad({ filter: /[.]node$/ }, ({ path: file }) => {
       const needing = packageOf(file);
