@@ -16,6 +16,9 @@ use super::{
     time::{now_ms, relative},
 };
 
+/// The export of a runtime, which loads the sources of other modules.
+const LOADER: &str = "segno:workflow/loader@";
+
 /// Maximum number of a module's functions named in the list; with more, one name less and a count
 /// of the rest.
 const LISTED_FUNCTIONS: usize = 6;
@@ -68,10 +71,9 @@ async fn list(client: &Client, console: &mut Console) -> Result<(), CliError> {
         // The services of a deployment, by name.
         let services: Vec<&str> =
             module.aliases.iter().filter_map(|alias| service_of_alias(alias)).collect();
-        let functions = &module.description.functions;
         let functions = match services.is_empty() {
-            true => listed(functions),
-            false => format!("{} handlers", functions.len()),
+            true => listed(&module.description),
+            false => format!("{} handlers", module.description.functions.len()),
         };
         let names = match (services.is_empty(), module.aliases.is_empty()) {
             (false, _) => format!("{} (Restate)", services.join(", ")),
@@ -90,8 +92,12 @@ async fn list(client: &Client, console: &mut Console) -> Result<(), CliError> {
     console.table(&table)
 }
 
-/// The names of functions; all of them if there are few.
-fn listed(functions: &[Function]) -> String {
+/// The names of a module's functions; all of them if there are few.
+fn listed(module: &ModuleDescription) -> String {
+    if module.exports.iter().any(|export| export.starts_with(LOADER)) {
+        return "(runtime of source modules)".to_owned();
+    }
+    let functions = &module.functions;
     let name = |function: &Function| function.name.clone();
     match functions.len() {
         0..=LISTED_FUNCTIONS => functions.iter().map(name).collect::<Vec<_>>().join(", "),
@@ -215,4 +221,20 @@ fn kind_of(function: &Function) -> &'static str {
 /// The imports that fail when a workflow calls them.
 pub fn refused_imports(module: &ModuleDescription) -> impl Iterator<Item = &Import> {
     module.imports.iter().filter(|import| import.status == ImportStatus::Refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_runtime_is_no_module_without_functions() {
+        let exporting = |name: &str| ModuleDescription {
+            exports: vec![name.to_owned()],
+            ..ModuleDescription::default()
+        };
+        assert_eq!(listed(&exporting("segno:workflow/functions@0.2.0")), "");
+        let runtime = exporting("segno:workflow/loader@0.2.0");
+        assert_eq!(listed(&runtime), "(runtime of source modules)");
+    }
 }
