@@ -39,6 +39,7 @@ pub(super) async fn inspect(
     let inspected = compiled(wasm, digest, bytes).await;
     if inspected.is_err() {
         wasm.modules.forget(digest).await;
+        wasm.accessible.forget(digest).await;
     }
     inspected
 }
@@ -57,7 +58,18 @@ async fn compiled(
         false => snapshot::rewrite(&looked_at),
     });
     let engine = wasm.engine.wasmtime();
-    let module = wasm.modules.admit(digest, bytes).await.map_err(|error| match error {
+    let (admitted, snapshots) = if is_runtime(&bytes) {
+        // Its modules run on the accessible form, so the other one is never compiled.
+        let rewritten =
+            snapshots.await.map_err(|error| InvalidComponent::Host(error.to_string()))?;
+        let accessible = rewritten.map_err(|why| InvalidComponent::Malformed {
+            reason: format!("a runtime keeps the memory after loading, and here {why}"),
+        })?;
+        (wasm.accessible.admit(digest, accessible.into()).await, None)
+    } else {
+        (wasm.modules.admit(digest, bytes).await, Some(snapshots))
+    };
+    let module = admitted.map_err(|error| match error {
         LoadError::Compile(reason) => InvalidComponent::Malformed { reason },
         LoadError::Link { component, reason } => misfit(engine, &component, reason),
         LoadError::Share(reason) => InvalidComponent::TooDemanding { reason },
@@ -86,7 +98,21 @@ async fn compiled(
         imports: imports_of(engine, &module.component),
         exports: exports_of(engine, &module.component),
         functions: with_limits(functions, &said.limits)?,
-        no_snapshots: snapshots.await.ok().and_then(Result::err),
+        no_snapshots: match snapshots {
+            Some(snapshots) => snapshots.await.ok().and_then(Result::err),
+            None => None,
+        },
+    })
+}
+
+/// True if a component exports the loader of sources.
+fn is_runtime(component: &[u8]) -> bool {
+    let loader = format!("{PACKAGE}/loader@");
+    Parser::new(0).parse_all(component).any(|payload| match payload {
+        Ok(Payload::ComponentExportSection(exports)) => exports
+            .into_iter()
+            .any(|export| export.is_ok_and(|export| export.name.0.starts_with(&loader))),
+        _ => false,
     })
 }
 
@@ -226,8 +252,11 @@ fn imports_of(engine: &Engine, component: &Component) -> Vec<ImportReport> {
     reports
 }
 
+/// The exports of the author's component, without those of an accessor.
 fn exports_of(engine: &Engine, component: &Component) -> Vec<String> {
-    component.component_type().exports(engine).map(|(name, _)| name.to_owned()).collect()
+    let component_type = component.component_type();
+    let exports = component_type.exports(engine).map(|(name, _)| name.to_owned());
+    exports.filter(|name| !name.starts_with(snapshot::ACCESSOR)).collect()
 }
 
 #[cfg(test)]

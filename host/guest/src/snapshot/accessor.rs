@@ -101,10 +101,13 @@ pub(super) fn functions(takes_handles: bool) -> &'static [AccessorExport] {
     if takes_handles { &FUNCTIONS } else { &FUNCTIONS[..OF_ALL] }
 }
 
+/// The beginning of the names under which the functions of accessors are exported.
+pub(crate) const ACCESSOR: &str = "segno-snapshot-";
+
 /// The name under which a component exports a function of one of its accessors.
 pub(super) fn export(accessor: usize, function: &str) -> String {
     let letter = (b'a'..=b'z').nth(accessor).map_or('z', char::from);
-    format!("segno-snapshot-{letter}-{function}")
+    format!("{ACCESSOR}{letter}-{function}")
 }
 
 impl AccessorExport {

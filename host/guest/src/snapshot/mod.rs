@@ -24,7 +24,9 @@ mod survey;
 
 use std::ops::Range;
 
-pub(crate) use self::{access::InstanceAccess, rewrite::rewrite, source::AccessibleSource};
+pub(crate) use self::{
+    access::InstanceAccess, accessor::ACCESSOR, rewrite::rewrite, source::AccessibleSource,
+};
 pub use self::{
     files::{SnapshotFiles, SnapshotKey, SnapshotPolicy},
     memory::{Memory, MemoryChange},

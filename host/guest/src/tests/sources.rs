@@ -103,3 +103,21 @@ async fn sources_that_cannot_be_loaded_are_refused_and_the_reason_is_named() {
     let report = wasm.inspect(module(&runtime, "a", "1")).await.expect("it is fine");
     assert_eq!((report.functions.len(), report.no_snapshots), (2, None));
 }
+
+#[tokio::test]
+async fn a_runtime_is_compiled_once() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let runtime = runtime();
+    let module = module(&runtime, "a", "1");
+    let keeping = |config: &mut WasmConfig| config.cache_dir = Some(folder.path().to_owned());
+    let wasm = host_with(&[&runtime], keeping);
+    let report = wasm.inspect(Arc::clone(&runtime)).await.expect("it is fine");
+    assert!(report.exports.iter().all(|name| name.starts_with("segno:")), "{:?}", report.exports);
+    wasm.inspect(module).await.expect("it is fine");
+    let digest = Digest::of(&runtime).to_string();
+    let forms = std::fs::read_dir(folder.path()).expect("there is a cache").flatten();
+    let compiled = forms.filter_map(|form| std::fs::read_dir(form.path()).ok());
+    let compiled = compiled.flatten().flatten();
+    let named = |name: &str| name.starts_with(&digest);
+    assert_eq!(compiled.filter(|file| file.file_name().to_str().is_some_and(named)).count(), 1);
+}
