@@ -476,13 +476,13 @@ fn script(course: &Course, versions: &Versions) -> Vec<Step> {
     ]);
     if course.language != "rust" {
         // One activity calls the host itself, another has a defect. Both run on the defective code.
-        let place = format!("{activity}: {no_mail}");
+        let place = format!("{activity}:");
         let at = script.iter().position(|(line, ..)| line.starts_with("segno continue"));
         let again = [
             step("segno logs bad/0", 0, &["openapi.json?@example.org 3.", "north {secret:PAY}"]),
             start("boom", "boom"),
-            ended("boom", 4, &[&place]),
-            step("segno inspect boom/0", 0, &[&place]),
+            ended("boom", 4, &[&place, no_mail]),
+            step("segno inspect boom/0", 0, &[&place, no_mail]),
         ];
         // Inserts them before the fixed code is written and deployed.
         let at = at.expect("it is continued") - 2;
