@@ -111,7 +111,7 @@ fn is_runtime(component: &[u8]) -> bool {
     Parser::new(0).parse_all(component).any(|payload| match payload {
         Ok(Payload::ComponentExportSection(exports)) => exports
             .into_iter()
-            .any(|export| export.is_ok_and(|export| export.name.0.starts_with(&loader))),
+            .any(|export| export.is_ok_and(|export| export.name.name.starts_with(&loader))),
         _ => false,
     })
 }
