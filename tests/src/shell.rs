@@ -80,7 +80,7 @@ impl Shell {
             script += &format!("{{ {line}\n}} >{out} 2>{err} </dev/null\necho $? >{exit}\n");
         }
         let mut shell = Command::new("timeout");
-        shell.args(["--signal=TERM", "1200", "bash", "-c", &script]);
+        shell.args(["--signal=TERM", "1800", "bash", "-c", &script]);
         shell.current_dir(self.work().join(beginning_in));
         self.environment(&mut shell);
         let ended = shell.output().expect("there is a shell");

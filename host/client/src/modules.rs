@@ -10,8 +10,9 @@ use segno_model::{
 
 use super::{Client, ClientError};
 
-/// Timeout of an upload: validating a large component takes time.
-const UPLOAD: Duration = Duration::from_secs(300);
+/// Timeout of an upload. The host compiles a large component at low priority, which takes minutes
+/// on a busy machine.
+const UPLOAD: Duration = Duration::from_secs(900);
 
 impl Client {
     /// Uploads a component and points `alias` to it.
