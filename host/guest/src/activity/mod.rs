@@ -44,12 +44,17 @@ pub(super) async fn perform(
     known(&wasm.described(&loaded).await?.functions, FunctionKind::Activity, function)?;
     let grants = Arc::new(wasm.config.policy.get().grants(name));
     let linked = loaded.activity(&wasm.engine, !grants.dirs.is_empty()).await?.clone();
-    let secrets = grants.read_secrets().map_err(|error| GuestError::Host(error.to_string()))?;
-    let secrets = Arc::new(secrets);
+    let secrets = match grants.read_secrets() {
+        Ok(secrets) => Arc::new(secrets),
+        Err(not_readable) => return Ok(Outcome::Failure(not_readable.into())),
+    };
     let budget = wasm.budget(module);
     budget.log_room().hide(Arc::clone(&secrets));
     let wasi = match loaded.wasi {
-        true => Some(Box::new(RealWasi::new(&grants, &host, budget.log_room())?)),
+        true => match RealWasi::new(&grants, &host, budget.log_room()) {
+            Ok(wasi) => Some(Box::new(wasi)),
+            Err(failure) => return Ok(Outcome::Failure(failure)),
+        },
         false => None,
     };
     let places = wasm.engine.pool().room(&loaded.share).await;

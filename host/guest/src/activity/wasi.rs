@@ -9,9 +9,7 @@ use wasmtime_wasi_http::{
 };
 
 use super::ActivityState;
-use crate::{
-    ActivityHost, GuestError, Level, lines::LineStream, log_room::LogBudget, policy::Grants,
-};
+use crate::{ActivityHost, Failure, Level, lines::LineStream, log_room::LogBudget, policy::Grants};
 
 /// WASI with the directories, the environment and the addresses that the policy allows.
 pub(super) struct RealWasi {
@@ -24,11 +22,16 @@ pub(super) struct RealWasi {
 }
 
 impl RealWasi {
+    /// WASI for one attempt.
+    ///
+    /// # Errors
+    /// A setting or a directory of the policy cannot be read. The author sees why, and another
+    /// attempt succeeds once the operator has mended it.
     pub(super) fn new(
         grants: &Arc<Grants>,
         host: &Arc<dyn ActivityHost>,
         room: &LogBudget,
-    ) -> Result<Self, GuestError> {
+    ) -> Result<Self, Failure> {
         let lines = |level| {
             let host = Arc::clone(host);
             LineStream::new(level, room.clone(), Box::new(move |level, line| host.log(level, line)))
@@ -39,20 +42,19 @@ impl RealWasi {
         for directory in &grants.dirs {
             let permissions = if directory.write { FsPerms::ReadWrite } else { FsPerms::ReadOnly };
             builder.preopened_dir(&directory.host, &directory.guest, permissions).map_err(
-                |error| {
-                    GuestError::Host(format!(
+                |error| Failure {
+                    code: 500,
+                    message: format!(
                         "the directory `{}` in `dirs` of `[{}]` in policy.toml cannot be opened: {error:#}",
                         directory.host.display(),
                         grants.module()
-                    ))
+                    ),
+                    details: None,
                 },
             )?;
         }
         for name in grants.env.keys() {
-            let value =
-                grants.read_env(name).map_err(|error| GuestError::Host(error.to_string()))?;
-            let value = value.expect("a name of `env`");
-            builder.env(name, value);
+            builder.env(name, grants.read_env(name)?.expect("a name of `env`"));
         }
         Ok(Self {
             context: builder.build(),

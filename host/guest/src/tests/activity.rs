@@ -153,6 +153,14 @@ async fn open(create: bool, policy: &str) -> Result<Outcome, GuestError> {
     perform(&wasm, &component, Arc::new(Spy::default())).await
 }
 
+/// The message of an attempt that failed.
+fn failure(ended: Result<Outcome, GuestError>) -> String {
+    match ended {
+        Ok(Outcome::Failure(failure)) => failure.message,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[tokio::test]
 async fn directories_follow_the_policy() {
     let refused = open(false, "").await.unwrap_err().to_string();
@@ -172,8 +180,8 @@ async fn directories_follow_the_policy() {
     assert!(directory.path().join("f").exists());
 
     let missing = "[orders]\ndirs = [{ host = \"/nowhere/at/all\", guest = \"/data\" }]";
-    let error = open(false, missing).await.unwrap_err().to_string();
-    assert!(error.contains("/nowhere/at/all") && error.contains("[orders]"), "{error}");
+    let refused = failure(open(false, missing).await);
+    assert!(refused.contains("/nowhere/at/all") && refused.contains("[orders]"), "{refused}");
 }
 
 #[tokio::test]
@@ -199,8 +207,24 @@ async fn the_environment_follows_the_policy() {
         toml::from_str::<Policy>("[orders]\nenv = { A = { from = \"SEGNO_NO_SUCH_VARIABLE\" } }");
     let wasm =
         host_with(&[&component], |config| config.policy = policy.expect("it is valid").into());
-    let error = perform(&wasm, &component, Arc::new(Spy::default())).await.unwrap_err().to_string();
-    assert!(error.contains("SEGNO_NO_SUCH_VARIABLE"), "{error}");
+    let refused = failure(perform(&wasm, &component, Arc::new(Spy::default())).await);
+    assert!(refused.contains("SEGNO_NO_SUCH_VARIABLE"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_secret_that_cannot_be_read_is_told_to_the_author() {
+    let component = performing(HEARTBEAT, ECHO).component();
+    let folder = tempfile::tempdir().expect("it can be made");
+    let file = folder.path().join("pay");
+    std::fs::write(&file, "short").expect("it can be written");
+    let policy = format!("[orders]\nsecrets = {{ PAY = {{ file = \"{}\" }} }}", file.display());
+    let policy = toml::from_str::<Policy>(&policy).expect("the policy is valid");
+    let wasm = host_with(&[&component], |config| config.policy = policy.into());
+    let refused = failure(perform(&wasm, &component, Arc::default()).await);
+    assert!(refused.contains("secrets.PAY") && refused.contains("5 bytes"), "{refused}");
+    std::fs::write(&file, "long enough").expect("it can be written");
+    let ended = perform(&wasm, &component, Arc::default()).await.expect("it runs");
+    assert_eq!(ended, Outcome::Success(json("\"in\"")));
 }
 
 #[tokio::test]
