@@ -160,7 +160,7 @@ class Packages(unittest.TestCase):
         folder = self.root / "create"
         folder.mkdir()
         self.ran(["npm", "create", "--yes", "segno@latest", "shop"], folder)
-        self.assertTrue((folder / "shop/package.json").is_file())
+        self.assertTrue((folder / "shop/tsconfig.json").is_file())
         self.ran(["npm", "create", "--yes", "segno@latest", "till", "--", "--lang", "py"], folder)
         self.assertTrue((folder / "till/pyproject.toml").is_file())
         self.ran(["npx", "segno", "new", "desk", "--lang", "js"], self.plain)

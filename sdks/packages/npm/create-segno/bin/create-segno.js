@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// `npm create segno@latest NAME`: makes a project, as `segno new` does, in JavaScript unless `--lang` says otherwise.
+// `npm create segno@latest NAME`: makes a project, as `segno new` does, in TypeScript unless `--lang` says otherwise.
 'use strict';
 
 const { run } = require('segno');
@@ -10,10 +10,10 @@ const isHelp = arguments_.some((one) => one === '-h' || one === '--help');
 if (names.length === 0 && !isHelp) {
   console.error(
     'usage: npm create segno@latest NAME [-- --lang LANGUAGE]\n\n' +
-      'NAME is the new folder, whose name becomes the name of the project. LANGUAGE is js, py or rust.',
+      'NAME is the new folder, whose name becomes the name of the project. LANGUAGE is ts, js, py or rust.',
   );
   process.exitCode = 2;
 } else {
   const hasLanguage = arguments_.some((one) => one === '--lang' || one.startsWith('--lang='));
-  run(['new', ...arguments_, ...(hasLanguage || isHelp ? [] : ['--lang', 'js'])]);
+  run(['new', ...arguments_, ...(hasLanguage || isHelp ? [] : ['--lang', 'ts'])]);
 }
