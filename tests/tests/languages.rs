@@ -122,7 +122,7 @@ const JAVASCRIPT: Course = Course {
     ..TYPESCRIPT
 };
 
-const ABORTED: &str = "    const saga = ctx.saga('s'); await saga.call(sendMail, { to: email, text: 'held' }, { compensate: withdraw }); throw await saga.abort('nobody goes');";
+const ABORTED: &str = "    const saga = ctx.saga('s'); await saga.call(sendMail, { to: email, text: 'held' }, { compensate: withdraw }); await saga.abort('nobody goes');";
 
 const MORE_NPM: &str = r"
 import { object } from '@segno/sdk';

@@ -31,7 +31,7 @@ export const sagaDone = workflow({ name: 'saga-done' }, async (_, ctx) => {
 export const sagaAbort = workflow({ name: 'saga-abort' }, async (_, ctx) => {
   const saga = ctx.saga('trip');
   await saga.call(book, 'flight', { compensate: unbook });
-  throw await saga.abort('nobody wants to go');
+  await saga.abort('nobody wants to go');
 });
 
 export const sagaNested = workflow({ name: 'saga-nested' }, async (_, ctx) => {

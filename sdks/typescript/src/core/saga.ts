@@ -35,8 +35,8 @@ export interface Saga {
   http(request: string | HttpRequest, options: StepOptions<any, any>): Promise<HttpResponse>;
   /** Runs a part of the workflow: a `Failure` that leaves it undoes the steps, and its end completes the saga. */
   scope<R>(part: () => Promise<R>): Promise<R>;
-  /** Undoes the steps now. Gives the `Failure` (422) to throw: `throw await saga.abort('sold out')`. */
-  abort(reason: string): Promise<Failure>;
+  /** Undoes the steps now, and throws the `Failure` (422) that says so: `await saga.abort('sold out')`. */
+  abort(reason: string): Promise<never>;
   /** Ends the saga: its steps stay, whatever happens later. */
   complete(): void;
 }
@@ -173,8 +173,8 @@ class RunningSaga implements Saga {
     }
   }
 
-  abort(reason: string): Promise<Failure> {
-    return this.unwind(new Failure(Code.Refused, reason));
+  async abort(reason: string): Promise<never> {
+    throw await this.unwind(new Failure(Code.Refused, reason));
   }
 
   complete(): void {

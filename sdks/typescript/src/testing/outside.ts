@@ -13,7 +13,8 @@ import type { World } from './world.js';
 export class OutsideEvents {
   readonly #world: World;
   readonly #calls: Calls;
-  readonly #promises = new Map<string, { invocation: Invocation; command: number }>();
+  /** The commands that wait for a promise, and its outcome. */
+  readonly #promises = new Map<string, { commands: [Invocation, number][]; outcome?: Outcome }>();
   /** Accepted updates by their promises. */
   readonly #updates = new Map<string, Asked<any>>();
   #unnamed = 0;
@@ -30,7 +31,10 @@ export class OutsideEvents {
 
   /** Makes a promise, which is settled as the test has defined. */
   promise(invocation: Invocation, index: number, id: string, name: string | undefined, timeoutMs: number | undefined): void {
-    this.#promises.set(id, { invocation, command: index });
+    const promise = this.#promises.get(id) ?? { commands: [] };
+    this.#promises.set(id, promise);
+    promise.commands.push([invocation, index]);
+    if (promise.outcome !== undefined) return this.#world.answerAt(this.#world.nowMs, invocation, index, promise.outcome);
     const { settlements } = this.#world.scenario;
     const place = settlements.findIndex(({ key }) =>
       'unnamed' in key ? name === undefined && key.unnamed === this.#unnamed : !('object' in key) && (key.name === id || key.name === name),
@@ -53,7 +57,10 @@ export class OutsideEvents {
     const promise = this.#promises.get(id);
     if (promise === undefined) return failure(Code.NotFound, `\`${id}\` does not exist`);
     // The first settlement counts, and a later one changes nothing. Who settles is told before who waits.
-    this.#world.answerAt(this.#world.nowMs, promise.invocation, promise.command, outcome);
+    if (promise.outcome === undefined) {
+      promise.outcome = outcome;
+      for (const [invocation, command] of promise.commands) this.#world.answerAt(this.#world.nowMs, invocation, command, outcome);
+    }
     return NULL;
   }
 
