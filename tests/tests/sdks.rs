@@ -4,7 +4,20 @@
 //! They need tools from npm and PyPI, and run with `SEGNO_CLIENTS=1`. With
 //! `SEGNO_CLIENTS=required`, as in CI, they have to run.
 
-use std::{env, path::Path, process::Command};
+use std::{
+    env,
+    path::Path,
+    process::Command,
+    sync::{Mutex, PoisonError},
+};
+
+/// The folders of the packages for authors, which several tests install and build.
+static AUTHORS_PACKAGES: Mutex<()> = Mutex::new(());
+
+fn passes_in_turn(package: &str) {
+    let _turn = AUTHORS_PACKAGES.lock().unwrap_or_else(PoisonError::into_inner);
+    passes(package);
+}
 
 fn passes(package: &str) {
     if env::var("SEGNO_CLIENTS").unwrap_or_default().is_empty() {
@@ -21,17 +34,17 @@ fn passes(package: &str) {
 
 #[test]
 fn the_package_for_typescript_passes_its_tests() {
-    passes("typescript");
+    passes_in_turn("typescript");
 }
 
 #[test]
 fn the_package_for_python_passes_its_tests() {
-    passes("python");
+    passes_in_turn("python");
 }
 
 #[test]
 fn programs_have_the_same_journal_in_three_languages_and_on_a_host() {
-    passes("conformance");
+    passes_in_turn("conformance");
 }
 
 #[test]
