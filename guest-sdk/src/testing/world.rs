@@ -72,7 +72,7 @@ pub(super) struct TestWorld<'a> {
     open: BTreeMap<(String, u32), String>,
     #[cfg(feature = "graph")]
     runs: BTreeMap<String, graph::TestGraphRun>,
-    promises: BTreeMap<String, (String, u32)>,
+    promises: BTreeMap<String, PromiseWaiters>,
     unnamed_promises: usize,
     /// Accepted updates by their promises.
     updates: BTreeMap<String, Arc<Mutex<HandlerExchange>>>,
@@ -106,14 +106,51 @@ impl TestInvocation {
     }
 }
 
+/// The commands that wait for a promise, and its outcome.
+#[derive(Default)]
+struct PromiseWaiters {
+    commands: Vec<(String, u32)>,
+    outcome: Option<wit::Outcome>,
+}
+
 enum TestAction {
-    Complete { invocation: String, command: u32, outcome: wit::Outcome },
-    Attempt { invocation: String, command: u32, attempting: PlannedAttempt },
-    Begin { id: String, function: String, input: Payload },
-    Settle { promise: String, settler: Settler },
-    SettleOfObject { object: String, name: String, settler: Settler },
-    Tell { invocation: String, event: wit::Event },
-    Ask { invocation: String, ask: Arc<Mutex<HandlerExchange>> },
+    Complete {
+        invocation: String,
+        command: u32,
+        outcome: wit::Outcome,
+    },
+    Attempt {
+        invocation: String,
+        command: u32,
+        attempting: PlannedAttempt,
+    },
+    Begin {
+        id: String,
+        function: String,
+        input: Payload,
+    },
+    #[cfg(feature = "graph")]
+    BeginNode {
+        run: String,
+        command: u32,
+    },
+    Settle {
+        promise: String,
+        settler: Settler,
+    },
+    SettleOfObject {
+        object: String,
+        name: String,
+        settler: Settler,
+    },
+    Tell {
+        invocation: String,
+        event: wit::Event,
+    },
+    Ask {
+        invocation: String,
+        ask: Arc<Mutex<HandlerExchange>>,
+    },
 }
 
 fn null() -> wit::Outcome {
@@ -324,12 +361,31 @@ impl<'a> TestWorld<'a> {
                     let parent = running.parent.clone();
                     #[cfg(feature = "graph")]
                     self.stop_graphs_of(id);
+                    self.stop_calls_of(id);
                     if let Some((parent, command)) = parent {
                         self.answer(self.now_ms, &parent, command, outcome);
                     }
                     self.leave(id);
                 }
             }
+        }
+    }
+
+    /// Asks the workflows to stop that this one called and that have not ended.
+    fn stop_calls_of(&mut self, id: &str) {
+        let is_called = |invocation: &TestInvocation| {
+            invocation.outcome.is_none()
+                && invocation.parent.as_ref().is_some_and(|(parent, _)| parent == id)
+        };
+        let called: Vec<String> = self
+            .invocations
+            .iter()
+            .filter(|(_, invocation)| is_called(invocation))
+            .map(|(id, _)| id.clone())
+            .collect();
+        for invocation in called {
+            let event = wit::Event::Cancelled;
+            self.decide(self.now_ms, TestAction::Tell { invocation, event });
         }
     }
 
@@ -546,7 +602,11 @@ impl<'a> TestWorld<'a> {
         name: Option<String>,
         timeout_ms: Option<u64>,
     ) {
-        self.promises.insert(promise.clone(), (id.to_owned(), command));
+        let waiters = self.promises.entry(promise.clone()).or_default();
+        waiters.commands.push((id.to_owned(), command));
+        if let Some(outcome) = waiters.outcome.clone() {
+            return self.answer(self.now_ms, id, command, outcome);
+        }
         let place = self.scenario.promises.iter().position(|plan| match &plan.which {
             PromiseSelector::Named(wanted) => *wanted == promise || name.as_ref() == Some(wanted),
             PromiseSelector::Unnamed(n) => name.is_none() && *n == self.unnamed_promises,
@@ -568,15 +628,19 @@ impl<'a> TestWorld<'a> {
         if let Some(answer) = self.settle_update(promise, &outcome) {
             return answer;
         }
-        let Some(place) = self.promises.get(promise).cloned() else {
+        let Some(waiters) = self.promises.get_mut(promise) else {
             return failure(Error::terminal(
                 Error::NOT_FOUND,
                 format!("`{promise}` does not exist"),
             ));
         };
         // The first settlement counts; a later one changes nothing.
-        let (owner, command) = place;
-        self.answer(self.now_ms, &owner, command, outcome);
+        if waiters.outcome.is_none() {
+            waiters.outcome = Some(outcome.clone());
+            for (owner, command) in waiters.commands.clone() {
+                self.answer(self.now_ms, &owner, command, outcome.clone());
+            }
+        }
         null()
     }
 
@@ -647,6 +711,8 @@ impl<'a> TestWorld<'a> {
                 }
             }
             TestAction::Begin { id, function, input } => self.begin_sent(id, &function, input),
+            #[cfg(feature = "graph")]
+            TestAction::BeginNode { run, command } => self.begin_again(&run, command),
         }
     }
 

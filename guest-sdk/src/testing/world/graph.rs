@@ -21,7 +21,8 @@ use serde_json::{Map, Value, json};
 use super::{AttemptSubject, PlannedAttempt, TestAction, TestWorld, failure, null};
 use crate::{
     bindings::segno::workflow::types as wit,
-    error::Error,
+    error::{Error, is_final},
+    function::EntryPoint,
     journal::WorkflowCommand,
     payload::{self, Payload},
     plan::GRAPH,
@@ -40,6 +41,8 @@ pub(super) struct TestGraphRun {
     outputs: BTreeMap<NodeIndex, Value>,
     /// The nodes that failed on their own, in order of failure.
     failed: Vec<(NodeIndex, FailureDetail)>,
+    /// Number of failed attempts of nodes that begin again.
+    attempts: BTreeMap<NodeIndex, u32>,
     /// The names of its signals, ascending.
     signals: Vec<Box<str>>,
     /// The delivered signals.
@@ -72,6 +75,7 @@ impl TestGraphRun {
             input,
             outputs: BTreeMap::new(),
             failed: Vec::new(),
+            attempts: BTreeMap::new(),
             signals: signals.into_iter().collect(),
             delivered: BTreeMap::new(),
             parent,
@@ -87,9 +91,21 @@ impl TestGraphRun {
         self.plan.topology().name(node).as_str()
     }
 
-    /// The id of a node's attempt in the run with this id. Nodes have a single attempt in a test.
+    /// The id of a node's current attempt in the run with this id.
     fn attempt(&self, run: &str, node: NodeIndex) -> String {
-        format!("{run}/n/{}/0", self.node_name(node))
+        let attempt = self.attempts.get(&node).copied().unwrap_or_default();
+        format!("{run}/n/{}/{attempt}", self.node_name(node))
+    }
+
+    /// The name of the function that a node calls in this module, if the run repeats it.
+    fn repeated_call(&self, node: NodeIndex) -> Option<(&str, wit::RetryOptions)> {
+        let PlanNode { kind, retry, .. } = self.plan.node(node);
+        match kind {
+            NodeAction::Call(FunctionTarget::Own(name)) => {
+                Some((name, retry_options(retry.as_deref()?)))
+            }
+            _ => None,
+        }
     }
 
     /// The command number of a signal.
@@ -337,6 +353,13 @@ impl TestWorld<'_> {
             }
             None => {
                 let node = NodeIndex(command);
+                if let Err(failure) = &answer
+                    && let Some(delay_ms) = self.delay_of_next(id, node, failure.code)
+                {
+                    let begin = TestAction::BeginNode { run: id.to_owned(), command };
+                    return self.decide(self.now_ms.saturating_add(delay_ms), begin);
+                }
+                let run = self.runs.get_mut(id).expect("only the end of a node of a run is taken");
                 run.ended(node, answer);
                 // An attempt past its deadline is stopped.
                 let attempt = run.attempt(id, node);
@@ -344,6 +367,32 @@ impl TestWorld<'_> {
             }
         }
         self.advance(id);
+    }
+
+    /// Counts a failed attempt of a workflow. Returns the delay in milliseconds before the next
+    /// one. Activities and requests are repeated where they run.
+    fn delay_of_next(&mut self, id: &str, node: NodeIndex, code: u32) -> Option<u64> {
+        let (name, retry) = self.runs[id].repeated_call(node)?;
+        let is_workflow =
+            self.known(name).is_some_and(|entry| matches!(entry.kind, EntryPoint::Workflow(_)));
+        if !is_workflow || is_final(code) {
+            return None;
+        }
+        let run = self.runs.get_mut(id).expect("the run of a node is pending");
+        let attempts = run.attempts.entry(node).or_default();
+        if retry.max_attempts.is_some_and(|most| *attempts + 1 >= most) {
+            return None;
+        }
+        let exponent = i32::try_from(*attempts).unwrap_or(i32::MAX);
+        *attempts += 1;
+        Some(((retry.initial_ms as f64 * retry.factor.powi(exponent)) as u64).min(retry.max_ms))
+    }
+
+    /// Begins the next attempt of a node, unless its run has ended.
+    pub(super) fn begin_again(&mut self, id: &str, command: u32) {
+        if self.runs.contains_key(id) {
+            self.begin_node(id, NodeIndex(command));
+        }
     }
 
     /// Ends a run: its callees are asked to stop, and their answers are ignored.

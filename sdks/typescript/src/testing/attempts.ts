@@ -81,7 +81,7 @@ export class Attempts {
       case 'double':
         return this.#double(subject.name, subject.double);
       case 'http':
-        return this.#request(subject.request);
+        return this.#request(subject.request).catch(failedWith);
     }
   }
 
@@ -111,9 +111,7 @@ export class Attempts {
       const value = await double(decode(this.input), { attempt: this.#attempt, idempotencyKey: this.key });
       return this.#withoutSecrets(name, success(value, `the result of the double of \`${name}\``));
     } catch (error) {
-      // What is wrong with the test is no failure of the function.
-      if (!(error instanceof Failure)) throw error;
-      return failed(error);
+      return failedWith(error);
     }
   }
 
@@ -176,4 +174,10 @@ function limit(): Promise<undefined> {
   return new Promise((resolve) => {
     setTimeout(() => resolve(undefined), REAL_LIMIT_MS).unref();
   });
+}
+
+/** The failed outcome of a `Failure`. Any other error is a defect of the test, and is thrown. */
+function failedWith(error: unknown): Outcome {
+  if (!(error instanceof Failure)) throw error;
+  return failed(error);
 }

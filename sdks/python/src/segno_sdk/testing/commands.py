@@ -169,10 +169,10 @@ def overdue(world: "World", invocation: Invocation, request: Request, timeout_ms
 
 def make_promise(world: "World", invocation: Invocation, request: Request) -> None:
     """Makes a promise, which is settled as the test has planned."""
-    world.promises[request.promise] = (invocation.id, request.index)
-    kept = world.kept_settlements.pop(request.promise, None)
-    if kept is not None:
-        world.answer(world.now_ms, invocation.id, request.index, kept)
+    world.promises.setdefault(request.promise, []).append((invocation.id, request.index))
+    settled = world.settlements.get(request.promise)
+    if settled is not None:
+        world.answer(world.now_ms, invocation.id, request.index, settled)
     plan = next((plan for plan in world.planned if plan.name in (request.promise, request.name) and plan.name), None)
     if plan is not None:
         world.planned.remove(plan)

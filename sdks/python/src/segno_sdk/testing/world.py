@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from ..core.engine import (
+    CancelRequested,
     Completed,
     Event,
     FailureRecord,
@@ -55,8 +56,10 @@ class World:
         self._due: list[tuple[int, int, Callable[[], object]]] = []
         self._decided = 0
         self.open: dict[tuple[str, int], str] = {}
-        self.promises: dict[str, tuple[str, int]] = {}
-        self.kept_settlements: dict[str, Outcome] = {}
+        #: The commands that wait for promises.
+        self.promises: dict[str, list[tuple[str, int]]] = {}
+        #: The outcomes of settled promises, also of those that are not made yet.
+        self.settlements: dict[str, Outcome] = {}
 
     # Time.
 
@@ -191,6 +194,7 @@ class World:
     def _end(self, invocation: Invocation) -> None:
         ending = invocation.journal.ending
         assert ending is not None
+        self._stop_calls(invocation)
         if ending.next_input is not None:
             return self._next_generation(invocation, ending.next_input, ending.unread)
         invocation.outcome = ending.outcome
@@ -202,6 +206,12 @@ class World:
                 place.holder = None
                 if place.line:
                     self.decide(self.now_ms, lambda: self.begin(*place.line.popleft()) if place.line else None)
+
+    def _stop_calls(self, invocation: Invocation) -> None:
+        """Asks the functions to stop that the execution called and that have not ended."""
+        for child in self.invocations.values():
+            if child.outcome is None and child.parent is not None and child.parent[0] == invocation.id:
+                self.decide(self.now_ms, partial(self.tell, child.id, CancelRequested()))
 
     def _next_generation(self, invocation: Invocation, input: Payload, unread: list[int]) -> None:
         self.finished.append(invocation)
@@ -244,13 +254,12 @@ class World:
         if update is not None:
             update.outcome = update.outcome or outcome
             return NULL
-        place = self.promises.get(promise)
-        if place is not None:
-            self.answer(self.now_ms, *place, outcome)
-            return NULL
         owner, is_named, _ = promise.rpartition("/p/")
-        if is_named and owner in self.invocations:
-            self.kept_settlements.setdefault(promise, outcome)
+        if promise in self.promises or (is_named and owner in self.invocations):
+            if promise not in self.settlements:
+                self.settlements[promise] = outcome
+                for place in self.promises.get(promise, []):
+                    self.answer(self.now_ms, *place, outcome)
             return NULL
         return FailureRecord(NOT_FOUND, f"`{promise}` does not exist")
 
