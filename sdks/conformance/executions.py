@@ -34,8 +34,13 @@ class Execution:
     def begin(self, host: Host) -> None:
         """Starts it."""
         given = json.loads(json.dumps(self.scenario.get("input")).replace("URL", self.url))
-        target = f"conformance-{self.language}/{self.name}"
-        host.post("/v1/invocations", {"target": target, "id": self.id, "input": given})
+        start = {"target": f"conformance-{self.language}/{self.name}", "input": given}
+        if self.steps and self.steps[0].get("start"):
+            step = self.steps.pop(0)
+            signal = {"name": step["signal"], "payload": step.get("value"), "start": start}
+            host.post(f"/v1/invocations/{quoted(self.id)}/signals", signal)
+        else:
+            host.post("/v1/invocations", {**start, "id": self.id})
 
     def follow(self, host: Host, until_kill: bool = False) -> None:
         """Does what the scenario says, until the kill or the end."""
@@ -57,10 +62,10 @@ class Execution:
             case {"signal": name}:
                 host.post(f"{own}/signals", {"name": name, "payload": value})
             case {"resolve": name}:
-                host.post(f"/v1/promises/{quoted(f'{self.id}/p/{name}')}/resolve", {"value": value})
+                host.post(f"/v1/promises/{quoted(self._promise(host, name))}/resolve", {"value": value})
             case {"reject": name, "code": code, "message": message}:
                 failure = {"code": code, "message": message}
-                host.post(f"/v1/promises/{quoted(f'{self.id}/p/{name}')}/reject", {"failure": failure})
+                host.post(f"/v1/promises/{quoted(self._promise(host, name))}/reject", {"failure": failure})
             case {"cancel": _}:
                 host.post(f"{own}/cancel", {})
             case {"query": name}:
@@ -71,6 +76,14 @@ class Execution:
                 pass
             case _:
                 raise AssertionError(f"{self.name}: there is no such step: {step}")
+
+    def _promise(self, host: Host, name: str) -> str:
+        """The id of a promise. One of a graph, which begins with `ID/`, is settled when it exists."""
+        if not name.startswith("ID/"):
+            return f"{self.id}/p/{name}"
+        id = name.replace("ID", self.id, 1)
+        wait(f"the promise {id}", lambda: host.exists(f"/v1/promises/{quoted(id)}"))
+        return id
 
     def _ask(self, asked: Callable[[], Any]) -> None:
         try:

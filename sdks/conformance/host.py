@@ -87,6 +87,14 @@ class Host:
             failure = json.loads(text).get("failure") or {} if text.startswith("{") else {}
             raise Refused(failure.get("code", error.code), text) from None
 
+    def exists(self, path: str) -> bool:
+        """True if there is something to read."""
+        try:
+            self.get(path)
+        except Refused:
+            return False
+        return True
+
     def journal(self, id: str) -> list[dict[str, Any]]:
         """The journal of an execution; empty before its begin."""
         try:

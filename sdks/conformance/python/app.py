@@ -6,6 +6,7 @@ import calls
 import cancel
 import errors
 import generations
+import graphs
 import handlers
 import http_steps
 import objects

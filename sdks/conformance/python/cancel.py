@@ -53,3 +53,21 @@ async def cancel_call(ctx: Context) -> str:
     await ctx.sleep("300ms")
     await ctx.cancel(searching)
     return await searching
+
+
+@workflow
+async def manager(ctx: Context) -> int | str:
+    try:
+        return await ctx.call(search)
+    except asyncio.CancelledError:
+        return 499
+
+
+@workflow(name="cancel-tree")
+async def cancel_tree(ctx: Context) -> int | str:
+    managing = ctx.call(manager)
+    await ctx.sleep("300ms")
+    await ctx.cancel(managing)
+    answer = await managing
+    await ctx.sleep("500ms")
+    return answer

@@ -3,6 +3,8 @@
 from collections.abc import Awaitable
 from typing import Any
 
+from waits import never
+
 from segno_sdk import ActivityContext, Context, Failure, Retry, activity, workflow
 
 
@@ -60,3 +62,21 @@ async def failure_of_call(ctx: Context) -> None:
 async def unhandled_defect(number: int, ctx: Context) -> float:
     await ctx.sleep("20ms")
     return 1 / number
+
+
+@workflow(name="host-failures")
+async def host_failures(url: str, ctx: Context) -> list[Any]:
+    deadline = await noted(ctx.call(never, timeout="200ms"))
+    sleep = ctx.sleep("1h")
+    await ctx.cancel(sleep)
+    slept = await noted(sleep)
+    promise = ctx.promise("unknown")
+    await ctx.cancel(promise)
+    return [
+        deadline,
+        slept,
+        await noted(promise),
+        await noted(ctx.http("GET", f"{url}/broken", retry=Retry(initial="10ms", max_attempts=2))),
+        await noted(ctx.resolve("nobody/p/nothing", 1)),
+        await noted(ctx.send_signal("nobody", "hello")),
+    ]

@@ -41,3 +41,12 @@ async def http_activity(url: str, ctx: Context) -> list[Any]:
 async def http_headers(url: str, ctx: Context) -> str:
     answer = await ctx.http("POST", f"{url}/note", headers={"x-shop": "north"}, data="ü", timeout="1m")
     return answer.text
+
+
+@workflow(name="http-refused")
+async def http_refused(url: str, ctx: Context) -> list[int | str]:
+    try:
+        await ctx.http("GET", f"{url}/prices")
+    except Failure as failure:
+        return [failure.code, failure.message]
+    return []

@@ -80,6 +80,8 @@ def run(settings: dict[str, Any], name: str, scenario: dict[str, Any]) -> dict[s
     workflow: Any = Module.of_python(app).workflow(name)
     host = TestHost(app, id="ID")
     serve(host, scenario.get("http", {}))
+    if refused := scenario.get("refused"):
+        host.on_http("GET", refused["url"], refusing(refused))
     for function, failure in scenario.get("doubles", {}).items():
         host.on(function, refusing(failure))
     for key, value in settings["env"].items():

@@ -1,5 +1,7 @@
 """Promises: named and unnamed ones, with and without a time limit."""
 
+import asyncio
+
 from segno_sdk import Context, Failure, workflow
 
 
@@ -62,3 +64,8 @@ async def promise_cancelled(ctx: Context) -> int:
     except Failure as failure:
         return failure.code
     return 0
+
+
+@workflow(name="promise-twice", promises={"answer": str})
+async def promise_twice(ctx: Context) -> list[str]:
+    return await asyncio.gather(ctx.promise("answer", str), ctx.promise("answer", str))

@@ -80,3 +80,8 @@ async def signal_undeclared(ctx: Context) -> list[int | str]:
         code = failure.code
     await ctx.send_signal(waiting.id, "hello", "from above")
     return [code, await waiting]
+
+
+@workflow(name="signal-start", signals={"add": int})
+async def signal_start(number: int, ctx: Context) -> int:
+    return number + await ctx.signal("add", int)

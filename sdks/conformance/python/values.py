@@ -53,3 +53,8 @@ def length(given: str) -> int:
 @workflow(name="value-large")
 async def value_large(character: str, ctx: Context) -> int:
     return await ctx.call(length, await ctx.call(repeat, character))
+
+
+@workflow(name="value-limit")
+async def value_limit(characters: str, ctx: Context) -> int:
+    return await ctx.call(length, await ctx.call(repeat, characters))

@@ -75,3 +75,19 @@ async def deadline_of_retries(ctx: Context) -> int:
     except Failure as failure:
         return failure.code
     return 0
+
+
+@workflow(name="interleaving")
+async def interleaving(ctx: Context) -> list[str]:
+    order: list[str] = []
+
+    async def part(name: str, pause: int) -> None:
+        await ctx.run(f"{name} begins", lambda: name)
+        await ctx.sleep(f"{pause}ms")
+        await ctx.publish(name, pause)
+        order.append(name)
+        await ctx.sleep(f"{pause}ms")
+        order.append(await ctx.run(f"{name} ends", lambda: name))
+
+    await asyncio.gather(part("a", 900), part("b", 300), part("c", 1500))
+    return order

@@ -47,3 +47,14 @@ export const cancelCall = workflow({ name: 'cancel-call' }, async (_, ctx) => {
   await searching.cancel();
   return searching;
 });
+
+export const manager = workflow(async (_: void, ctx) => ctx.call(search).catch((error: Failure) => error.code));
+
+export const cancelTree = workflow({ name: 'cancel-tree' }, async (_, ctx) => {
+  const managing = ctx.call(manager);
+  await ctx.sleep(300);
+  await managing.cancel();
+  const answer = await managing;
+  await ctx.sleep(500);
+  return answer;
+});

@@ -1,6 +1,7 @@
 // Failures, retries and defects.
 
 import { Failure, activity, json, workflow } from '@segno/sdk';
+import { never } from './time.ts';
 
 const noted = async (call: Promise<unknown>): Promise<unknown> => {
   try {
@@ -45,4 +46,21 @@ export const halting = workflow({ name: 'unhandled-defect', input: json<number>(
   await ctx.sleep(20);
   if (number === 0) throw new TypeError('there is nothing to divide by');
   return 1 / number;
+});
+
+export const hostFailures = workflow({ name: 'host-failures', input: json<string>({ type: 'string' }) }, async (url, ctx) => {
+  const deadline = await noted(ctx.call(never, undefined, { timeout: 200 }));
+  const sleep = ctx.sleep('1h');
+  await sleep.cancel();
+  const slept = await noted(sleep);
+  const promise = ctx.promise('unknown');
+  await promise.cancel();
+  return [
+    deadline,
+    slept,
+    await noted(promise),
+    await noted(ctx.http({ method: 'GET', url: `${url}/broken` }, { retry: { initial: 10, maxAttempts: 2 } })),
+    await noted(ctx.resolve('nobody/p/nothing', 1)),
+    await noted(ctx.sendSignal('nobody', 'hello')),
+  ];
 });

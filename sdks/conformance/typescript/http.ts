@@ -34,3 +34,10 @@ export const httpHeaders = workflow({ name: 'http-headers', input: address }, as
   const answer = await ctx.http({ method: 'POST', url: `${url}/note`, headers: { 'x-shop': 'north' }, body: 'ü' }, { timeout: '1m' });
   return answer.text();
 });
+
+export const httpRefused = workflow({ name: 'http-refused', input: address }, async (url, ctx) => {
+  return ctx.http({ method: 'GET', url: `${url}/prices` }).then(
+    () => [],
+    (error: Failure) => [error.code, error.message],
+  );
+});

@@ -5,6 +5,7 @@ export * from './calls.ts';
 export * from './cancel.ts';
 export * from './errors.ts';
 export * from './generations.ts';
+export * from './graphs.ts';
 export * from './handlers.ts';
 export * from './http.ts';
 export * from './objects.ts';

@@ -57,6 +57,12 @@ async function run(module, settings, name, scenario) {
   if (definition === undefined) return { error: 'there is no such program' };
   const t = new TestHost({ module, id: 'ID', name: 'conformance' });
   serve(t, scenario.http ?? {});
+  const { refused } = scenario;
+  if (refused) {
+    t.onHttp('*', refused.url, () => {
+      throw new Failure(refused.code, refused.message);
+    });
+  }
   for (const [target, { code, message }] of Object.entries(scenario.doubles ?? {})) {
     t.on(target, () => {
       throw new Failure(code, message);

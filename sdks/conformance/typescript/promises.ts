@@ -42,3 +42,7 @@ export const promiseCancelled = workflow({ name: 'promise-cancelled', promises: 
   await promise.cancel();
   return promise.then(() => 0, code);
 });
+
+export const promiseTwice = workflow({ name: 'promise-twice', promises: { answer: json<string>({ type: 'string' }) } }, async (_, ctx) => {
+  return Promise.all([ctx.promise('answer'), ctx.promise('answer')]);
+});

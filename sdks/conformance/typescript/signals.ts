@@ -60,3 +60,5 @@ export const signalUndeclared = workflow({ name: 'signal-undeclared' }, async (_
   await ctx.sendSignal(waiting.id, 'hello', 'from above');
   return [code, await waiting];
 });
+
+export const signalStart = workflow({ name: 'signal-start', input: whole, signals: { add: whole } }, async (number, ctx) => number + (await ctx.signal('add')));

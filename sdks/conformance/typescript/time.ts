@@ -48,3 +48,17 @@ export const never = activity({ retry: { initial: '1h', jitter: 0 } }, async ():
 });
 
 export const deadlineOfRetries = workflow({ name: 'deadline-of-retries' }, async (_, ctx) => ctx.call(never, undefined, { timeout: 200 }).then(() => 0, code));
+
+export const interleaving = workflow({ name: 'interleaving' }, async (_, ctx) => {
+  const order: string[] = [];
+  const part = async (name: string, pause: number): Promise<void> => {
+    await ctx.run(`${name} begins`, () => name);
+    await ctx.sleep(pause);
+    await ctx.publish(name, pause);
+    order.push(name);
+    await ctx.sleep(pause);
+    order.push(await ctx.run(`${name} ends`, () => name));
+  };
+  await Promise.all([part('a', 900), part('b', 300), part('c', 1_500)]);
+  return order;
+});

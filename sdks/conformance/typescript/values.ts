@@ -17,8 +17,13 @@ export const valueNone = workflow({ name: 'value-none' }, async () => {});
 
 export const repeat = activity({ input: text }, async (character) => character.repeat(40_000));
 
-export const length = activity(async (given: string) => [...given].length);
-
-export const valueLarge = workflow({ name: 'value-large', input: text }, async (character, ctx) => {
-  return ctx.call(length, await ctx.call(repeat, character));
+export const length = activity(async (given: string) => {
+  let count = 0;
+  for (const _ of given) count += 1;
+  return count;
 });
+
+const repeated = (name: string) => workflow({ name, input: text }, async (characters, ctx) => ctx.call(length, await ctx.call(repeat, characters)));
+
+export const valueLarge = repeated('value-large');
+export const valueLimit = repeated('value-limit');

@@ -47,11 +47,22 @@ struct Scenario {
     #[serde(default)]
     doubles: BTreeMap<String, Refusal>,
     #[serde(default)]
+    refused: Option<RefusedAddress>,
+    #[serde(default)]
     http: BTreeMap<String, Vec<(u16, Value)>>,
     #[serde(default)]
     journals: Vec<String>,
     #[serde(default)]
     halts: Option<String>,
+}
+
+/// An address that no policy allows.
+#[derive(Clone, Deserialize)]
+#[serde(crate = "segno::serde")]
+struct RefusedAddress {
+    url: String,
+    #[serde(flatten)]
+    refusal: Refusal,
 }
 
 /// The failure of a double.
@@ -96,6 +107,11 @@ fn run(settings: &Settings, name: &str, scenario: &Scenario) -> Value {
     }
     for (path, content) in &settings.files {
         test.file(path, content.as_str());
+    }
+    if let Some(RefusedAddress { url, refusal }) = scenario.refused.clone() {
+        test.on_http("GET", &url, move |_| {
+            Err(Error::with_code(refusal.code, refusal.message.clone()))
+        });
     }
     for (function, refusal) in scenario.doubles.clone() {
         test.on_named(&function, move |_: Value| -> segno::Result<Value> {

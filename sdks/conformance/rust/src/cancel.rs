@@ -46,3 +46,18 @@ pub async fn cancel_call(ctx: Context) -> Result<String> {
     ctx.cancel(&searching).await?;
     searching.await
 }
+
+#[segno::workflow]
+pub async fn manager(ctx: Context) -> Result<u32> {
+    Ok(code(ctx.call(search, &()).await))
+}
+
+#[segno::workflow(name = "cancel-tree")]
+pub async fn cancel_tree(ctx: Context) -> Result<u32> {
+    let managing = ctx.call(manager, &()).start();
+    ctx.sleep(millis(300)).await?;
+    ctx.cancel(&managing).await?;
+    let answer = managing.await?;
+    ctx.sleep(millis(500)).await?;
+    Ok(answer)
+}

@@ -2,10 +2,11 @@
 
 use segno::{
     ActivityContext, Context, Error, Result, RetryPolicy,
+    http::Request,
     serde_json::{Value, json},
 };
 
-use crate::millis;
+use crate::{HOUR, millis, time::never};
 
 /// The code and the message of a failure.
 fn noted<T>(result: Result<T>) -> Option<(u32, String)> {
@@ -65,4 +66,23 @@ pub async fn unhandled_defect(ctx: Context, number: u32) -> Result<u32> {
     ctx.sleep(millis(20)).await?;
     assert!(number != 0, "there is nothing to divide by");
     Ok(1 / number)
+}
+
+#[segno::workflow(name = "host-failures")]
+pub async fn host_failures(ctx: Context, url: String) -> Result<Vec<Option<(u32, String)>>> {
+    let deadline = noted(ctx.call(never, &()).timeout(millis(200)).await);
+    let sleep = ctx.sleep(HOUR).start();
+    ctx.cancel(&sleep).await?;
+    let slept = noted(sleep.await);
+    let promise = ctx.named_promise::<Value>("unknown").start();
+    ctx.cancel(&promise).await?;
+    let twice = RetryPolicy::exponential().initial(millis(10)).max_attempts(2);
+    Ok(vec![
+        deadline,
+        slept,
+        noted(promise.await),
+        noted(ctx.http(Request::get(format!("{url}/broken"))).retry(twice).await),
+        noted(ctx.settle("nobody/p/nothing", Ok(&1)).await),
+        noted(ctx.send_signal("nobody", "hello", &()).await),
+    ])
 }

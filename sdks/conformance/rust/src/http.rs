@@ -50,3 +50,9 @@ pub async fn http_headers(ctx: Context, url: String) -> Result<String> {
     let request = Request::post(format!("{url}/note")).header("x-shop", "north").body("ü");
     Ok(ctx.http(request).timeout(millis(60_000)).await?.text())
 }
+
+#[segno::workflow(name = "http-refused")]
+pub async fn http_refused(ctx: Context, url: String) -> Result<Option<(u32, String)>> {
+    let error = ctx.http(Request::get(format!("{url}/prices"))).await.err();
+    Ok(error.map(|error| (error.code(), error.message().to_owned())))
+}

@@ -5,6 +5,7 @@ pub mod calls;
 pub mod cancel;
 pub mod errors;
 pub mod generations;
+pub mod graphs;
 pub mod handlers;
 pub mod http;
 pub mod objects;
@@ -22,6 +23,7 @@ use calls::*;
 use cancel::*;
 use errors::*;
 use generations::*;
+use graphs::*;
 use handlers::*;
 use http::*;
 use objects::*;
@@ -74,6 +76,8 @@ segno::module!(
     cancel_sleep,
     search,
     cancel_call,
+    manager,
+    cancel_tree,
     flaky,
     retry_then_fail,
     third,
@@ -83,8 +87,18 @@ segno::module!(
     failure_details,
     failure_of_call,
     unhandled_defect,
+    host_failures,
     generation,
     generation_count,
+    weigh,
+    join,
+    second_try,
+    weights,
+    graph_run,
+    refuse,
+    accept,
+    breaks,
+    graph_failure,
     is_known,
     query_update,
     votes,
@@ -99,6 +113,7 @@ segno::module!(
     ask,
     http_activity,
     http_headers,
+    http_refused,
     Counter,
     object_counter,
     object_clear,
@@ -114,6 +129,7 @@ segno::module!(
     promise_given_away,
     promise_unknown,
     promise_cancelled,
+    promise_twice,
     run_random,
     run_failed,
     run_order,
@@ -136,6 +152,7 @@ segno::module!(
     signal_sent,
     signal_unknown,
     signal_undeclared,
+    signal_start,
     race_sleep,
     sleep_zero,
     sleep_until,
@@ -145,6 +162,7 @@ segno::module!(
     deadline_of_call,
     never,
     deadline_of_retries,
+    interleaving,
     echo,
     value_numbers,
     value_texts,
@@ -155,4 +173,5 @@ segno::module!(
     repeat,
     length,
     value_large,
+    value_limit,
 );

@@ -46,3 +46,8 @@ pub async fn promise_cancelled(ctx: Context) -> Result<u32> {
     ctx.cancel(&promise).await?;
     Ok(code(promise.await))
 }
+
+#[segno::workflow(name = "promise-twice", promises(answer: String))]
+pub async fn promise_twice(ctx: Context) -> Result<(String, String)> {
+    segno::try_join(ctx.named_promise("answer"), ctx.named_promise("answer")).await
+}

@@ -75,3 +75,8 @@ pub async fn signal_undeclared(ctx: Context) -> Result<(u32, String)> {
     ctx.send_signal(&waiting.id(), "hello", "from above").await?;
     Ok((code, waiting.await?))
 }
+
+#[segno::workflow(name = "signal-start", signals(add: u32))]
+pub async fn signal_start(ctx: Context, number: u32) -> Result<u32> {
+    Ok(number + ctx.signal::<u32>("add").await?)
+}

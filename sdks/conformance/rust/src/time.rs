@@ -1,5 +1,7 @@
 //! Sleeps, deadlines and races with them.
 
+use std::cell::RefCell;
+
 use segno::{ActivityContext, Context, Either, Error, Result, Timestamp};
 
 use crate::{HOUR, code, millis};
@@ -59,4 +61,21 @@ pub async fn never(_ctx: ActivityContext) -> Result<()> {
 #[segno::workflow(name = "deadline-of-retries")]
 pub async fn deadline_of_retries(ctx: Context) -> Result<u32> {
     Ok(code(ctx.call(never, &()).timeout(millis(200)).await))
+}
+
+#[segno::workflow]
+pub async fn interleaving(ctx: Context) -> Result<Vec<String>> {
+    let order = RefCell::new(Vec::new());
+    let part = async |name: &'static str, pause: u64| {
+        ctx.run(&format!("{name} begins"), || name.to_owned()).await?;
+        ctx.sleep(millis(pause)).await?;
+        ctx.publish(name, &pause).await?;
+        order.borrow_mut().push(name.to_owned());
+        ctx.sleep(millis(pause)).await?;
+        let ended = ctx.run(&format!("{name} ends"), || name.to_owned()).await?;
+        order.borrow_mut().push(ended);
+        Ok::<_, Error>(())
+    };
+    segno::try_join3(part("a", 900), part("b", 300), part("c", 1_500)).await?;
+    Ok(order.into_inner())
 }

@@ -52,3 +52,9 @@ pub async fn value_large(ctx: Context, character: String) -> Result<usize> {
     let long = ctx.call(repeat, &character).await?;
     ctx.call(length, &long).await
 }
+
+#[segno::workflow(name = "value-limit")]
+pub async fn value_limit(ctx: Context, characters: String) -> Result<usize> {
+    let long = ctx.call(repeat, &characters).await?;
+    ctx.call(length, &long).await
+}
