@@ -35,7 +35,7 @@ Examples:
 Commits are those of a real host: an acknowledged write survives a power loss. Choose a directory on the disk that you
 want to know; one in memory shows commits that cost nothing.")]
 pub struct BenchArgs {
-    /// Scenarios to measure (default: all)
+    /// Scenarios to measure (default: all but `languages`, which installs packages)
     #[arg(value_enum, value_name = "SCENARIO")]
     scenarios: Vec<BenchScenario>,
     /// Small sizes and one repetition
@@ -73,8 +73,14 @@ impl BenchArgs {
         let scenarios = match self.scenarios.as_slice() {
             [] => {
                 let all = BenchScenario::value_variants().iter().copied();
-                // Hosts on a database are measured only if the database is given.
-                all.filter(|one| *one != BenchScenario::Peers || self.postgres.is_some()).collect()
+                all.filter(|one| match one {
+                    // Hosts on a database are measured only if the database is given.
+                    BenchScenario::Peers => self.postgres.is_some(),
+                    // It installs packages.
+                    BenchScenario::Languages => false,
+                    _ => true,
+                })
+                .collect()
             }
             chosen => chosen.to_vec(),
         };
