@@ -32,12 +32,12 @@ pub fn weights(graph: &Graph, text: Input<String>) -> Output<usize> {
     graph.call("join", join, (graph.call("left", weigh, text), value(1)))
 }
 
+/// Results of `try`, `approve`, `release`, `light` and `heavy`.
+type GraphRunOutputs =
+    (Output<usize>, Output<bool>, Output<String>, Output<Option<usize>>, Output<Option<usize>>);
+
 #[segno::graph(name = "graph-run")]
-#[expect(clippy::type_complexity, reason = "five outputs")]
-pub fn graph_run(
-    graph: &Graph,
-    text: Input<String>,
-) -> (Output<usize>, Output<bool>, Output<String>, Output<Option<usize>>, Output<Option<usize>>) {
+pub fn graph_run(graph: &Graph, text: Input<String>) -> GraphRunOutputs {
     graph.max_parallel(4);
     let first = graph.call("first", weights, text);
     let second = graph.call("second", weigh, text);
