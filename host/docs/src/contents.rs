@@ -48,6 +48,8 @@ pub(crate) static SECTIONS: [DocumentGroup; 6] = [
         documents: &[
             document!("Overview", "README.md"),
             document!("Tutorial: a deployed change", "docs/tutorial.md"),
+            document!("The same in TypeScript", "docs/tutorial-typescript.md"),
+            document!("The same in Python", "docs/tutorial-python.md"),
             document!("Tutorial: a subscription", "docs/guide.md"),
             document!("How to", "docs/howto.md"),
         ],
