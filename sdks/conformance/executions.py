@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from host import Host, Refused, quoted, wait
@@ -46,15 +47,22 @@ class Execution:
         """Does what the scenario says, until the kill or the end."""
         while self.steps:
             step = self.steps[0]
-            self._wait_for(host, step.get("records", 1))
+            self._wait_for(host, step.get("records", 1), step.get("of", "ID"))
             if step.get("kill") and until_kill:
                 return
             self.steps.pop(0)
             self._tell(host, step)
-        wait(f"the end of {self.id}", lambda: host.ended(self.id))
+        for id in ["ID", *self.scenario.get("journals", [])]:
+            at = self._own(id)
+            wait(f"the end of {at}", partial(host.ended, at))
 
-    def _wait_for(self, host: Host, records: int) -> None:
-        wait(f"record {records} of {self.id}", lambda: len(host.journal(self.id)) >= records)
+    def _own(self, id: str) -> str:
+        """The id on the host for one that begins with `ID`."""
+        return id.replace("ID", self.id, 1)
+
+    def _wait_for(self, host: Host, records: int, id: str) -> None:
+        at = self._own(id)
+        wait(f"record {records} of {at}", lambda: len(host.journal(at)) >= records)
 
     def _tell(self, host: Host, step: dict[str, Any]) -> None:
         own, value = f"/v1/invocations/{quoted(self.id)}", step.get("value")
@@ -81,7 +89,7 @@ class Execution:
         """The id of a promise. One of a graph, which begins with `ID/`, is settled when it exists."""
         if not name.startswith("ID/"):
             return f"{self.id}/p/{name}"
-        id = name.replace("ID", self.id, 1)
+        id = self._own(name)
         wait(f"the promise {id}", lambda: host.exists(f"/v1/promises/{quoted(id)}"))
         return id
 
@@ -95,7 +103,7 @@ class Execution:
         """What it gave. The host replays each journal as well."""
         journals = {}
         for id in self.scenario.get("journals", ["ID"]):
-            at = id.replace("ID", self.id, 1)
+            at = self._own(id)
             records = json.loads(json.dumps(host.journal(at)).replace(f"conformance-{self.language}", "conformance"))
             journals[id] = comparable(records, self.id, self.url, self.scenario.get("random", []))
             verdict = (

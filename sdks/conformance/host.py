@@ -13,7 +13,17 @@ from pathlib import Path
 from typing import Any
 
 ENDED = ("resolved", "rejected", "cancelled", "halted", "timed-out", "timed_out", "failed")
-DEPLOY_ATTEMPTS = 4
+#: The first bytes of a source module, before the digest of its runtime.
+SOURCES = b"\0segno\0\x01"
+DIGEST_BYTES = 32
+#: The folder in which `segno build` keeps runtimes.
+CACHE = Path(os.environ.get("SEGNO_CACHE_DIR") or Path.home() / ".cache/segno")
+#: A busy machine compiles an interpreter for minutes.
+UPLOAD_SECONDS = 900
+#: The compiled code that hosts keep between runs, and verify.
+COMPILED = Path(__file__).parent / ".compiled"
+#: Milliseconds that a request waits for the end of an execution.
+WAIT_MS = 2_000
 
 
 class Refused(Exception):
@@ -30,6 +40,9 @@ class Host:
     def __init__(self, program: str, port: int, folder: Path, policy: str) -> None:
         self.program, self.folder, self.address = program, folder, f"127.0.0.1:{port}"
         (folder / "policy.toml").write_text(policy)
+        COMPILED.mkdir(exist_ok=True)
+        (folder / "data").mkdir()
+        (folder / "data/compiled").symlink_to(COMPILED)
         self.process: subprocess.Popen[bytes] | None = None
         self.start()
 
@@ -56,31 +69,33 @@ class Host:
         self.process.wait()
 
     def deploy(self, module: str, name: str) -> None:
-        """Uploads a module under a name."""
+        """Uploads a module under a name. The runtime of a source module goes first: a host whose cache has it compiled
+        does not ask for it."""
+        header = Path(module).read_bytes()[: len(SOURCES) + DIGEST_BYTES]
+        runtime = CACHE / f"runtimes/{header[len(SOURCES) :].hex()}.wasm"
+        if header.startswith(SOURCES) and runtime.exists():
+            self._send(self._request("/v1/modules", runtime.read_bytes(), "application/wasm"), UPLOAD_SECONDS)
         environment = {**os.environ, "SEGNO_SERVER": f"http://{self.address}"}
         command = [self.program, "deploy", module, "--as", name]
-        # On a busy machine the host compiles an interpreter for longer than a request takes.
-        for _ in range(DEPLOY_ATTEMPTS):
-            finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-            if "did not answer in time" not in finished.stderr:
-                break
+        finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if finished.returncode != 0:
             raise RuntimeError(f"{' '.join(command)}: {finished.stdout}{finished.stderr}")
 
     def get(self, path: str) -> Any:
         """Reads over HTTP."""
-        return self._send(f"http://{self.address}{path}")
+        return self._send(self._request(path))
 
     def post(self, path: str, value: Any) -> Any:
         """Writes over HTTP."""
-        data = json.dumps(value).encode()
-        return self._send(
-            urllib.request.Request(f"http://{self.address}{path}", data, {"content-type": "application/json"})
-        )
+        return self._send(self._request(path, json.dumps(value).encode(), "application/json"))
 
-    def _send(self, request: Any) -> Any:
+    def _request(self, path: str, data: bytes | None = None, type: str = "") -> urllib.request.Request:
+        headers = {"content-type": type} if type else {}
+        return urllib.request.Request(f"http://{self.address}{path}", data, headers)
+
+    def _send(self, request: urllib.request.Request, seconds: float = 60) -> Any:
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=seconds) as answer:
                 return json.loads(answer.read() or b"null")
         except urllib.error.HTTPError as error:
             text = error.read().decode()
@@ -99,12 +114,14 @@ class Host:
         """The journal of an execution; empty before its begin."""
         try:
             return self.get(f"/v1/invocations/{quoted(id)}/journal")["records"]  # type: ignore[no-any-return]
-        except Refused:
+        except Refused as refused:
+            if refused.code != 404:
+                raise
             return []
 
     def ended(self, id: str) -> dict[str, Any] | None:
-        """The invocation, if it has ended."""
-        found = self.get(f"/v1/invocations/{quoted(id)}")
+        """The invocation, if it ends soon."""
+        found = self.get(f"/v1/invocations/{quoted(id)}/wait?timeout_ms={WAIT_MS}")
         return found if found["state"] in ENDED else None
 
 

@@ -87,8 +87,10 @@ def run_on_host(suite: Suite, languages: list[str], segno: str, port: int) -> No
         host = Host(segno, port, Path(folder), policy(languages, Path(folder), suite.settings))
 
         def deploy(language: str) -> None:
-            host.deploy(build_module(language, segno), f"conformance-{language}")
-            report(f"built and deployed: {language}")
+            module = build_module(language, segno)
+            report(f"built: {language}")
+            host.deploy(module, f"conformance-{language}")
+            report(f"deployed: {language}")
 
         try:
             with ThreadPoolExecutor(len(languages)) as pool:

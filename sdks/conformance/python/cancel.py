@@ -63,10 +63,10 @@ async def manager(ctx: Context) -> int | str:
         return 499
 
 
-@workflow(name="cancel-tree")
+@workflow(name="cancel-tree", signals={"stop": None})
 async def cancel_tree(ctx: Context) -> int | str:
     managing = ctx.call(manager)
-    await ctx.sleep("300ms")
+    await ctx.signal("stop")
     await ctx.cancel(managing)
     answer = await managing
     await ctx.sleep("500ms")

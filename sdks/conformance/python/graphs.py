@@ -29,9 +29,7 @@ def weights(g: GraphBuilder, text: Place[str]) -> Output[int]:
 
 
 @graph(name="graph-run", max_parallel=4)
-def graph_run(
-    g: GraphBuilder, text: Place[str]
-) -> tuple[Output[int], Output[bool], Output[str], Output[int | None], Output[int | None]]:
+def graph_run(g: GraphBuilder, text: Place[str]) -> tuple[Output[int], Output[int | None], Output[int | None]]:
     joined = g.call("join", join, (g.call("first", weights, text), g.call("second", weigh, text)))
     tried = g.call("try", second_try, joined, retry=Retry(initial="50ms", max_attempts=3))
     approved = g.promise("approve", bool, shows=joined)
@@ -39,7 +37,7 @@ def graph_run(
     rested = g.sleep("rest", "20ms", after=released)
     light = g.call("light", weigh, "light", when=joined.below(3) | approved.is_(False))
     heavy = g.call("heavy", weigh, "heavy", when=joined.at_least(3) & approved.is_(True), after=rested)
-    return tried, approved, released, light, heavy
+    return tried, light, heavy
 
 
 @activity

@@ -50,9 +50,9 @@ export const cancelCall = workflow({ name: 'cancel-call' }, async (_, ctx) => {
 
 export const manager = workflow(async (_: void, ctx) => ctx.call(search).catch((error: Failure) => error.code));
 
-export const cancelTree = workflow({ name: 'cancel-tree' }, async (_, ctx) => {
+export const cancelTree = workflow({ name: 'cancel-tree', signals: { stop: json<null>({}) } }, async (_, ctx) => {
   const managing = ctx.call(manager);
-  await ctx.sleep(300);
+  await ctx.signal('stop');
   await managing.cancel();
   const answer = await managing;
   await ctx.sleep(500);

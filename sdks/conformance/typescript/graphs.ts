@@ -26,7 +26,7 @@ export const graphRun = graph({ name: 'graph-run', maxParallel: 4 }, (g, text: P
   const rested = g.sleep('rest', '20ms', { after: released });
   const light = g.call('light', weigh, 'light', { when: joined.below(3).or(approved.is(false)) });
   const heavy = g.call('heavy', weigh, 'heavy', { when: joined.atLeast(3).and(approved.is(true)), after: rested });
-  return [tried, approved, released, light, heavy];
+  return [tried, light, heavy];
 });
 
 export const refuse = activity(async (drink: string): Promise<string> => {

@@ -52,10 +52,10 @@ pub async fn manager(ctx: Context) -> Result<u32> {
     Ok(code(ctx.call(search, &()).await))
 }
 
-#[segno::workflow(name = "cancel-tree")]
+#[segno::workflow(name = "cancel-tree", signals(stop: ()))]
 pub async fn cancel_tree(ctx: Context) -> Result<u32> {
     let managing = ctx.call(manager, &()).start();
-    ctx.sleep(millis(300)).await?;
+    ctx.signal::<()>("stop").await?;
     ctx.cancel(&managing).await?;
     let answer = managing.await?;
     ctx.sleep(millis(500)).await?;

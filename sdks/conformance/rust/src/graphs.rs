@@ -32,12 +32,11 @@ pub fn weights(graph: &Graph, text: Input<String>) -> Output<usize> {
     graph.call("join", join, (graph.call("left", weigh, text), value(1)))
 }
 
-/// Results of `try`, `approve`, `release`, `light` and `heavy`.
-type GraphRunOutputs =
-    (Output<usize>, Output<bool>, Output<String>, Output<Option<usize>>, Output<Option<usize>>);
-
 #[segno::graph(name = "graph-run")]
-pub fn graph_run(graph: &Graph, text: Input<String>) -> GraphRunOutputs {
+pub fn graph_run(
+    graph: &Graph,
+    text: Input<String>,
+) -> (Output<usize>, Output<Option<usize>>, Output<Option<usize>>) {
     graph.max_parallel(4);
     let first = graph.call("first", weights, text);
     let second = graph.call("second", weigh, text);
@@ -51,7 +50,7 @@ pub fn graph_run(graph: &Graph, text: Input<String>) -> GraphRunOutputs {
     let light = light.when(joined.below(3) | approved.is(false));
     let heavy = graph.call("heavy", weigh, "heavy").after(rested);
     let heavy = heavy.when(joined.at_least(3) & approved.is(true));
-    (tried, approved, released, light, heavy)
+    (tried, light, heavy)
 }
 
 #[segno::data]
