@@ -25,8 +25,16 @@ const LIBRARY_PATHS: [&str; 5] =
 /// Crates whose functions the author did not write.
 const LIBRARY_CRATES: [&str; 7] =
     ["core", "alloc", "std", "segno_sdk", "wit_bindgen", "dlmalloc", "rust_begin_unwind"];
-/// Name fragments of functions that the SDK's macros generate in the author's crate.
-const GLUE: [&str; 2] = ["segno:workflow/", "segno_sdk::bindings"];
+/// Name fragments of functions that the SDK's macros generate in the author's crate, and of those
+/// of interpreters.
+const GLUE: [&str; 6] = [
+    "segno:workflow/",
+    "segno_sdk::bindings",
+    "pyo3::",
+    "componentize_py",
+    "rquickjs::",
+    "componentize_qjs",
+];
 /// Path segment of a durable function's body within the generated function.
 const BODY: &str = "::__segno_body::";
 
@@ -190,6 +198,12 @@ mod tests {
             ("<&mut segno_sdk::call::Call<shop::Order>>::poll", None, false),
             ("rust_begin_unwind", None, false),
             ("PyEval_EvalCode", None, false),
+            (
+                "<pyo3::instance::Bound<pyo3::types::tuple::PyTuple> as pyo3::call::PyCallArgs>::call",
+                None,
+                false,
+            ),
+            ("componentize_py_runtime::__pyfunction_call_import", None, false),
         ] {
             assert_eq!(frame(function, file).is_own(), own, "{function} {file:?}");
         }

@@ -94,10 +94,12 @@ async fn list(client: &Client, console: &mut Console) -> Result<(), CliError> {
 
 /// The names of a module's functions; all of them if there are few.
 fn listed(module: &ModuleDescription) -> String {
-    if module.exports.iter().any(|export| export.starts_with(LOADER)) {
+    let functions = &module.functions;
+    // Source modules have the exports of their runtime, and functions.
+    let loads = module.exports.iter().any(|export| export.starts_with(LOADER));
+    if functions.is_empty() && loads {
         return "(runtime of source modules)".to_owned();
     }
-    let functions = &module.functions;
     let name = |function: &Function| function.name.clone();
     match functions.len() {
         0..=LISTED_FUNCTIONS => functions.iter().map(name).collect::<Vec<_>>().join(", "),
@@ -236,5 +238,8 @@ mod tests {
         assert_eq!(listed(&exporting("segno:workflow/functions@0.2.0")), "");
         let runtime = exporting("segno:workflow/loader@0.2.0");
         assert_eq!(listed(&runtime), "(runtime of source modules)");
+        let order = serde_json::json!({ "name": "order", "kind": "workflow", "signals": false });
+        let functions = vec![serde_json::from_value(order).expect("it is one")];
+        assert_eq!(listed(&ModuleDescription { functions, ..runtime }), "order");
     }
 }

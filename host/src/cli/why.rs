@@ -52,7 +52,9 @@ impl WhyArgs {
         if let Some(note) = last.note.as_ref().filter(|_| said) {
             show::note(note, console)?;
         }
-        if last.place.is_some() {
+        let frames = last.place.as_ref().and_then(|place| place["frames"].as_array());
+        // The frames of an interpreter are no lines of the author.
+        if frames.is_some_and(|frames| !frames.is_empty()) {
             let head = console.paint(DIM, "in its code:");
             console.line(format!("  {head}"))?;
             show::frames(last.place.as_ref(), console)?;
