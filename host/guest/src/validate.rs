@@ -18,6 +18,7 @@ use super::{
     imports::{self, InterfaceName},
     invalid::InvalidComponent,
     loaded::LoadError,
+    loading_error::LoadingError,
     report::{ImportReport, ImportTreatment, ModuleReport},
     snapshot,
     versions::{PACKAGE, VERSIONS, interface},
@@ -51,6 +52,7 @@ async fn compiled(
     bytes: Arc<[u8]>,
 ) -> Result<ModuleReport, InvalidComponent> {
     let size = bytes.len();
+    runtime_is_stored(wasm, &bytes).await?;
     let declared = declared(&bytes);
     let looked_at = Arc::clone(&bytes);
     let snapshots = tokio::task::spawn_blocking(move || match SourceModule::is_meant(&looked_at) {
@@ -103,6 +105,16 @@ async fn compiled(
             None => None,
         },
     })
+}
+
+/// Checks that the runtime of a source module is stored. Compiled code of it may have outlived it.
+async fn runtime_is_stored(wasm: &Wasm, bytes: &[u8]) -> Result<(), InvalidComponent> {
+    let Some(runtime) = SourceModule::runtime_of(bytes) else { return Ok(()) };
+    match wasm.config.source.component(runtime).await {
+        Ok(Some(_)) => Ok(()),
+        Ok(None) => Err(InvalidComponent::Sources(LoadingError::NoRuntime(runtime))),
+        Err(error) => Err(InvalidComponent::Host(format!("{error:#}"))),
+    }
 }
 
 /// True if a component exports the loader of sources.

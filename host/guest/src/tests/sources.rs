@@ -121,3 +121,20 @@ async fn a_runtime_is_compiled_once() {
     let named = |name: &str| name.starts_with(&digest);
     assert_eq!(compiled.filter(|file| file.file_name().to_str().is_some_and(named)).count(), 1);
 }
+
+#[tokio::test]
+async fn a_runtime_that_is_compiled_and_not_stored_is_missing() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let keeping = |config: &mut WasmConfig| config.cache_dir = Some(folder.path().to_owned());
+    let runtime = runtime();
+    let module = module(&runtime, "a", "1");
+    let before = host_with(&[&runtime], keeping);
+    before.inspect(Arc::clone(&module)).await.expect("it is fine");
+    let after = host_with(&[], keeping);
+    match after.inspect(module).await {
+        Err(InvalidComponent::Sources(LoadingError::NoRuntime(missing))) => {
+            assert_eq!(missing, Digest::of(&runtime));
+        }
+        other => panic!("{other:?}"),
+    }
+}
