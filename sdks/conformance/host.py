@@ -13,13 +13,6 @@ from pathlib import Path
 from typing import Any
 
 ENDED = ("resolved", "rejected", "cancelled", "halted", "timed-out", "timed_out", "failed")
-#: The first bytes of a source module, before the digest of its runtime.
-SOURCES = b"\0segno\0\x01"
-DIGEST_BYTES = 32
-#: The folder in which `segno build` keeps runtimes.
-CACHE = Path(os.environ.get("SEGNO_CACHE_DIR") or Path.home() / ".cache/segno")
-#: A busy machine compiles an interpreter for minutes.
-UPLOAD_SECONDS = 900
 #: The compiled code that hosts keep between runs, and verify.
 COMPILED = Path(__file__).parent / ".compiled"
 #: Milliseconds that a request waits for the end of an execution.
@@ -69,12 +62,7 @@ class Host:
         self.process.wait()
 
     def deploy(self, module: str, name: str) -> None:
-        """Uploads a module under a name. The runtime of a source module goes first: a host whose cache has it compiled
-        does not ask for it."""
-        header = Path(module).read_bytes()[: len(SOURCES) + DIGEST_BYTES]
-        runtime = CACHE / f"runtimes/{header[len(SOURCES) :].hex()}.wasm"
-        if header.startswith(SOURCES) and runtime.exists():
-            self._send(self._request("/v1/modules", runtime.read_bytes(), "application/wasm"), UPLOAD_SECONDS)
+        """Uploads a module under a name."""
         environment = {**os.environ, "SEGNO_SERVER": f"http://{self.address}"}
         command = [self.program, "deploy", module, "--as", name]
         finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
