@@ -117,7 +117,7 @@ pub(crate) static PICTURES: [SiteFile; 2] =
     [file!("docs/images/console-execution.png"), file!("docs/images/session.svg")];
 
 /// The sources that documents link to; each has a page that shows it.
-pub(crate) static SOURCES: [SiteFile; 28] = [
+pub(crate) static SOURCES: [SiteFile; 29] = [
     file!("CONTRIBUTING.md"),
     file!("Dockerfile"),
     file!("LICENSE"),
@@ -143,6 +143,7 @@ pub(crate) static SOURCES: [SiteFile; 28] = [
     file!("examples/trip/src/lib.rs"),
     file!("guest-sdk/wit/segno.wit"),
     file!("host/build/src/script/runtime.js"),
+    file!("host/build/src/script/runtime.py"),
     file!("sdks/conformance/README.md"),
     file!("tests/tests/crash.rs"),
     file!("tests/tests/peers.rs"),
