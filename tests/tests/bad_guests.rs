@@ -80,7 +80,7 @@ async fn an_output_above_the_limit_is_not_taken() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_is_a_trap_and_says_where() {
-    misbehaves("stumble", json!(null), &["panicked"]).await;
+    misbehaves("stumble", json!(null), &["failed at"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

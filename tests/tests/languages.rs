@@ -416,7 +416,7 @@ fn script(course: &Course, versions: &Versions) -> Vec<Step> {
         step(format!("segno result {id} --wait 240s"), exit, parts)
     };
     let deploy = || step("segno deploy . --prepare", 0, &["shop  ", course.activity]);
-    let panicked = format!("panicked at {workflow}");
+    let failed = format!("failed at {workflow}");
 
     let mut script = Vec::new();
     if course.language == "rust" {
@@ -461,8 +461,8 @@ fn script(course: &Course, versions: &Versions) -> Vec<Step> {
         deploy(),
         start("bad", BAD),
         confirm("bad", 6, "bad  halted"),
-        ended("bad", 6, &[&panicked, no_outcome]),
-        step("segno inspect bad", 0, &[&panicked, no_outcome]),
+        ended("bad", 6, &[&failed, no_outcome]),
+        step("segno inspect bad", 0, &[&failed, no_outcome]),
         // After the fix the execution continues where it stopped.
         write("mended"),
         deploy(),
