@@ -350,6 +350,9 @@ fn objects() -> Vec<Step> {
     ]
 }
 
+/// Waits until the delivery has begun, which its state shows.
+const BEGUN: &str = "for turn in $(seq 400); do segno object get basket/Delivery@ada to | grep -q 'Main Street' && break; sleep 0.2; done";
+
 /// The example with the copied shim has objects.
 fn example(shim: &Shim) -> Vec<Step> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/other-languages");
@@ -368,6 +371,7 @@ fn example(shim: &Shim) -> Vec<Step> {
         step("segno object get basket/Basket@ada goods", 0, &["bread", "cheese"]),
         step("segno replay cheese", 0, &["identical"]),
         step("segno start basket/Delivery@ada/deliver '\"Main Street\"'", 0, &["started"]),
+        step(BEGUN, 0, &[]),
         step("segno call basket/Delivery@ada/status", 0, &["Main Street", "null"]),
         step("segno call basket/Delivery@ada/sign '\"Eve\"'", 0, &["null"]),
         step("segno result basket/Delivery@ada/deliver --wait 240s", 0, &["Eve"]),
