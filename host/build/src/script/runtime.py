@@ -215,6 +215,7 @@ def _no_source(self, path):
 
 # The standard library has no sources here: who looks for one, to quote a line, finds none.
 importlib._bootstrap_external.FileLoader.get_data = _no_source
+segno_files.building = False
 # What exists now is never looked at again when memory is collected.
 gc.collect()
 gc.freeze()

@@ -11,8 +11,12 @@ import stat
 # Contents by path, as tracebacks show it: files of the project in `/0/`, those of packages in `/1/`.
 files: dict[str, bytes] = {}
 folders: set[str] = set()
+# Folders that exist in memory only: sources, and those of the standard library, of which there are no sources any more.
+IN_MEMORY = ("/0/", "/1/", "/python/", "/bundled/", "/world/")
 # True while sources are loaded. Then there are no other files: whoever opens one holds a handle of the host.
 loading = False
+# True until the memory of the runtime is kept. Until then the standard library has files.
+building = True
 
 
 def in_memory(path):
@@ -20,7 +24,7 @@ def in_memory(path):
     if isinstance(path, int):
         return None
     path = os.fsdecode(path)
-    if not loading and not path.startswith(("/0/", "/1/")):
+    if not loading and (building or not path.startswith(IN_MEMORY)):
         return None
     return os.path.normpath(path if path.startswith("/") else f"/0/{path}")
 
