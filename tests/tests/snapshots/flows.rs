@@ -117,6 +117,9 @@ pub fn flows() -> Vec<Flow> {
     let all = || resolves.clone().map(|(id, value)| Resolve(id, value));
     let offer = json!({ "goods": ["apple", "cheese", "gold"], "pause_ms": 2_000 });
     vec![
+        flow("conformance", "sequence", json!(3), []),
+        flow("conformance", "race-sleep", json!(null), []),
+        flow("conformance", "saga-undo", json!(null), []),
         flow(
             "approval",
             "approval",

@@ -215,6 +215,8 @@ def _no_source(self, path):
 
 # The standard library has no sources here: who looks for one, to quote a line, finds none.
 importlib._bootstrap_external.FileLoader.get_data = _no_source
+# It parses parts of lines, and CPython looks for a file with the lines of what it cannot parse.
+traceback._extract_caret_anchors_from_line_segment = lambda segment: None
 segno_files.building = False
 # What exists now is never looked at again when memory is collected.
 gc.collect()
