@@ -54,7 +54,7 @@ impl BenchContext {
         };
         let component: Arc<[u8]> = GUEST.into();
         let digest = Digest::of(&component);
-        let wasm = engine(&component, Limits::default(), None)?;
+        let wasm = engine(BTreeMap::from([(digest, component.clone())]), Limits::default(), None)?;
         Ok(Self {
             quick: options.quick,
             repetitions: options.repetitions.max(1),
@@ -76,7 +76,11 @@ impl BenchContext {
     /// Fails if the engine cannot be created.
     pub fn with_snapshots(&self, folder: &Path, records: u32) -> anyhow::Result<Arc<Wasm>> {
         let limits = Limits { snapshot_records: records, ..Limits::default() };
-        engine(&self.component, limits, Some(folder.to_owned()))
+        engine(
+            BTreeMap::from([(self.digest, self.component.clone())]),
+            limits,
+            Some(folder.to_owned()),
+        )
     }
 
     /// Returns the size for this run: `quick` or `full`.
@@ -93,12 +97,15 @@ impl BenchContext {
     }
 }
 
-fn engine(
-    component: &Arc<[u8]>,
+/// An engine for these components, by digest, which keeps compiled code in `cache_dir`.
+///
+/// # Errors
+/// Fails if the engine cannot be created.
+pub fn engine(
+    source: BTreeMap<Digest, Arc<[u8]>>,
     limits: Limits,
     cache_dir: Option<PathBuf>,
 ) -> anyhow::Result<Arc<Wasm>> {
-    let source = BTreeMap::from([(Digest::of(component), component.clone())]);
     let config = WasmConfig {
         limits,
         policy: PolicySource::default(),

@@ -14,12 +14,12 @@ use anyhow::{Context as _, ensure};
 use segno_api::model::StartInvocation;
 use segno_core::{id::Digest, source_module::SourceModule};
 use segno_demo::server::{DemoServer, ServerOptions};
-use segno_guest::{Compiler, Limits, PolicySource, Wasm, WasmConfig};
+use segno_guest::{Limits, Wasm};
 use serde_json::{Value as Json, json};
 
 use super::{
     bare_guest::BareGuest,
-    context::BenchContext,
+    context::{self, BenchContext},
     measure::{Stopwatch, resident_mb},
     report::{BenchSection, Goal},
 };
@@ -121,12 +121,8 @@ async fn deployed(
     deploy()?;
     let mut ms = vec![];
     for edit in 0..context.repetitions {
-        let comment = if language.lang == "py" { '#' } else { ' ' };
-        let line = match comment {
-            '#' => format!("edited = {edit}"),
-            _ => format!("export const edited = {edit};"),
-        };
-        language.write(project, &line)?;
+        let export = if language.lang == "py" { "" } else { "export const " };
+        language.write(project, &format!("{export}edited = {edit}"))?;
         let stopwatch = Stopwatch::start();
         deploy()?;
         ms.push(stopwatch.wall_us() / 1e3);
@@ -153,8 +149,9 @@ async fn guests(
     let (mut start, mut rust_start) = (vec![], vec![]);
     let (mut resume, mut rust_resume) = (vec![], vec![]);
     let mut instance_kb = vec![];
-    // Loads the sources.
-    BareGuest::of(&wasm, digest, "noop", &Json::Null, false).await?;
+    // Loads the sources, and compiles the guest in Rust.
+    started(&wasm, digest, 1).await?;
+    started(&context.wasm, context.digest, 1).await?;
     for _ in 0..context.repetitions {
         start.push(started(&wasm, digest, starts).await?);
         rust_start.push(started(&context.wasm, context.digest, starts).await?);
@@ -269,16 +266,7 @@ fn engine(module: &SourceModule) -> anyhow::Result<(Arc<Wasm>, Digest)> {
     let digest = Digest::of(&encoded);
     let source =
         BTreeMap::from([(digest, encoded), (module.runtime, runtime(module.runtime)?.into())]);
-    let config = WasmConfig {
-        limits: Limits::default(),
-        policy: PolicySource::default(),
-        cache_dir: None,
-        compiler: Compiler::Thread,
-        fair: true,
-        counts: false,
-        source: Arc::new(source),
-    };
-    Ok((Arc::new(Wasm::new(config)?), digest))
+    Ok((context::engine(source, Limits::default(), None)?, digest))
 }
 
 fn finished(command: &mut Command) -> anyhow::Result<()> {

@@ -101,7 +101,7 @@ impl SchemaReader {
         if keywords.contains_key("$ref") || keywords.contains_key("allOf") {
             let mut joined = Map::new();
             self.join(document, &mut joined, keywords, 0);
-            // What was joined has no references and no `allOf` at its top any more.
+            // The joined schema has no references and no `allOf` at its top.
             let outer = std::mem::replace(&mut document.is_joined, true);
             let read = self.keywords(document, &joined, hint);
             document.is_joined = outer;

@@ -84,6 +84,16 @@ def test_the_files_of_a_package_are_found_without_importing_it(tmp_path: Path) -
     assert sorted(files) == [*zones, "project/app.py"]
 
 
+def test_what_type_checkers_do_not_read_is_taken(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        app="import typing\nif not typing.TYPE_CHECKING:\n    import prices\nif typing.TYPE_CHECKING:\n    import nowhere\nelse:\n    import stock\n",
+        prices="",
+        stock="",
+    )
+    assert sorted(collected(tmp_path)[0]) == ["project/app.py", "project/prices.py", "project/stock.py"]
+
+
 def test_what_is_imported_for_type_checkers_is_left_out(tmp_path: Path) -> None:
     write(
         tmp_path,

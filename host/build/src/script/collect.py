@@ -92,8 +92,7 @@ class Visitor(ast.NodeVisitor):
     visit_TryStar = visit_Try
 
     def visit_If(self, node):
-        test = ast.unparse(node.test)
-        if "TYPE_CHECKING" in test:
+        if ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
             for part in node.orelse:
                 self.visit(part)
         else:

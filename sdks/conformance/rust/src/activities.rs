@@ -1,4 +1,4 @@
-//! What an activity knows and may use.
+//! Activities: their context, settings, secrets and files.
 
 use segno::{ActivityContext, Context, Error, Result, serde_json::json};
 
