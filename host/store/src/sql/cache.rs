@@ -3,7 +3,7 @@
 //! The cache equals the committed state, except while a batch is being decided. A failed batch
 //! clears it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use segno_core::{
     delta::Delta,
@@ -35,9 +35,13 @@ pub(crate) struct Cache {
     pub(crate) limit: usize,
     /// Maximum bytes of cached promises, above which the least recently used are evicted.
     pub(crate) byte_limit: usize,
+    /// Maximum bytes of cached promises that are settled. Decisions rarely read them again, so
+    /// they are evicted long before pending ones.
+    pub(crate) settled_byte_limit: usize,
     known: HashMap<PromiseId, CachedPromise>,
     /// Total bytes of cached promises.
     bytes: usize,
+    settled: SettledPromises,
     tick: u64,
     this_batch: BatchLookups,
 }
@@ -60,6 +64,16 @@ struct CachedPromise {
     level: CacheLevel,
     used: u64,
     bytes: usize,
+    is_settled: bool,
+}
+
+/// The cached promises that are settled, in the order in which they are evicted.
+#[derive(Debug, Default)]
+struct SettledPromises {
+    bytes: usize,
+    /// Each with the tick of its last use when it was queued. A promise that was used since, or is
+    /// not cached any more, stays queued until its turn.
+    queue: VecDeque<(PromiseId, u64)>,
 }
 
 /// Lookups that are valid for this batch only.
@@ -225,8 +239,8 @@ impl Cache {
     /// Records a promise: its number, if it has one, and how much of it is now cached.
     pub(crate) fn know(&mut self, id: &PromiseId, number: Option<i64>, level: CacheLevel) {
         let used = self.tick;
-        let known =
-            self.known.entry(id.clone()).or_insert(CachedPromise { number, level, used, bytes: 0 });
+        let new = CachedPromise { number, level, used, bytes: 0, is_settled: false };
+        let known = self.known.entry(id.clone()).or_insert(new);
         known.number = known.number.or(number);
         known.level = known.level.max(level);
         known.used = used;
@@ -237,6 +251,13 @@ impl Cache {
         if let Some(known) = self.known.get_mut(promise.id()) {
             let before = std::mem::replace(&mut known.bytes, weight(promise));
             self.bytes = self.bytes + known.bytes - before;
+            if known.is_settled {
+                self.settled.bytes = self.settled.bytes + known.bytes - before;
+            } else if !promise.is_pending() {
+                known.is_settled = true;
+                self.settled.bytes += known.bytes;
+                self.settled.queue.push_back((promise.id().clone(), known.used));
+            }
         }
     }
 
@@ -287,6 +308,7 @@ impl Cache {
         for id in batch.tails.into_keys() {
             self.evict(&id);
         }
+        self.evict_settled();
         if self.known.len() <= self.limit && self.bytes <= self.byte_limit {
             return;
         }
@@ -303,6 +325,26 @@ impl Cache {
         }
     }
 
+    /// Evicts settled promises beyond their limit, the first settled first. One that was used since
+    /// it was queued is queued again.
+    fn evict_settled(&mut self) {
+        for _ in 0..self.settled.queue.len() {
+            // The queue is longer only by promises that are not cached any more.
+            let is_long = self.settled.queue.len() > self.known.len();
+            if self.settled.bytes <= self.settled_byte_limit && !is_long {
+                break;
+            }
+            let Some((id, queued)) = self.settled.queue.pop_front() else { break };
+            match self.known.get(&id) {
+                Some(known) if known.is_settled && known.used > queued => {
+                    self.settled.queue.push_back((id, known.used));
+                }
+                Some(known) if known.is_settled => self.evict(&id),
+                _ => {}
+            }
+        }
+    }
+
     /// Approximate bytes of all cached promises.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
@@ -314,11 +356,13 @@ impl Cache {
         self.known = HashMap::new();
         self.this_batch = BatchLookups::default();
         self.bytes = 0;
+        self.settled = SettledPromises::default();
     }
 
     fn forget(&mut self, id: &PromiseId) {
         if let Some(known) = self.known.remove(id) {
             self.bytes -= known.bytes;
+            self.settled.bytes -= if known.is_settled { known.bytes } else { 0 };
         }
     }
 
@@ -356,8 +400,10 @@ fn weight(promise: &Promise) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use segno_core::{
-        promise::{FenceToken, PromiseSpec, PromiseState, Resource},
+        promise::{FenceToken, PromiseSpec, PromiseState, Resource, Settlement, Verdict},
         saga::{Fact, FactKey, FactKind},
         time::Timestamp,
     };
@@ -393,6 +439,45 @@ mod tests {
         assert!(held("p19") && held("p18") && !held("p1") && !held("p5"));
         let weighed: usize = cache.known.values().map(|known| known.bytes).sum();
         assert_eq!(cache.bytes, weighed);
+    }
+
+    #[test]
+    fn settled_promises_go_before_pending_ones_but_for_those_in_use() {
+        let each = AROUND + 1_000;
+        let mut cache = Cache {
+            limit: 1_000,
+            byte_limit: 100 * each,
+            settled_byte_limit: 4 * each,
+            ..Cache::default()
+        };
+        let settled = |id: &str| Promise {
+            state: PromiseState::Settled(Arc::new(Settlement {
+                verdict: Verdict::Resolved,
+                value: None,
+                settled_at: Timestamp(1),
+            })),
+            ..promise(id, 1_000)
+        };
+        for batch in 0..20 {
+            cache.missing(Footprint { rows: ["s0".into()].into(), ..Footprint::default() });
+            let made = [promise(&format!("p{batch}"), 1_000), settled(&format!("s{batch}"))];
+            let promises = made.map(|made| (made.id().clone(), made)).into();
+            cache.apply(&Delta { promises, ..Delta::default() });
+            cache.end_batch();
+            assert!(cache.settled.bytes <= cache.settled_byte_limit);
+        }
+        let held = |id: String| cache.view.promise(&PromiseId::from(&*id)).is_some();
+        assert!((0..20).all(|batch| held(format!("p{batch}"))));
+        let kept: Vec<_> = (0..20).filter(|batch| held(format!("s{batch}"))).collect();
+        assert_eq!(kept, [0, 17, 18, 19]);
+
+        let removed: BTreeSet<PromiseId> = (0..20)
+            .flat_map(|batch| [format!("p{batch}"), format!("s{batch}")])
+            .map(|id| PromiseId::from(&*id))
+            .collect();
+        cache.apply(&Delta { removed, ..Delta::default() });
+        cache.end_batch();
+        assert_eq!((cache.settled.bytes, cache.settled.queue.len(), cache.bytes), (0, 0, 0));
     }
 
     #[test]

@@ -148,10 +148,10 @@ const WRITER_PRAGMAS: [(&str, &str); 1] = [("wal_autocheckpoint", "16000")];
 
 /// Page cache of the writer, and of a migration, which scans whole tables. A negative number of
 /// KiB.
-const WRITER_CACHE: (&str, &str) = ("cache_size", "-65536");
+const WRITER_CACHE: (&str, &str) = ("cache_size", "-24576");
 /// Page cache of a reading connection. Any commit invalidates this cache, so it only serves
 /// repeated page reads of one statement.
-const READER_CACHE: (&str, &str) = ("cache_size", "-4096");
+const READER_CACHE: (&str, &str) = ("cache_size", "-1024");
 
 /// Opens the database of a data directory for reading only. Another process may own it and is not
 /// disturbed.

@@ -11,7 +11,9 @@ use super::{
 use crate::sql::Cache;
 
 /// Maximum bytes of cached promises, about which a commit reads no row.
-const CACHED_BYTES: usize = 112 << 20;
+const CACHED_BYTES: usize = 64 << 20;
+/// The part of them that settled promises may take.
+const SETTLED_BYTES: usize = 8 << 20;
 
 #[derive(Debug)]
 pub(super) struct WriterCache {
@@ -31,6 +33,7 @@ impl WriterCache {
         let mut cache = load::begin(connection)?;
         cache.limit = promises;
         cache.byte_limit = CACHED_BYTES;
+        cache.settled_byte_limit = SETTLED_BYTES;
         Ok(Self { rows: cache, journal_buffer: JournalBuffer::read(connection, active_journals)? })
     }
 
