@@ -12,9 +12,9 @@ use super::{
     time::{as_ms, now_ms, read_length},
 };
 
-/// Duration of one long poll. The end of an invocation is noticed immediately; a halt only between
-/// two polls.
-const POLL: Duration = Duration::from_secs(5);
+/// Durations of the first long poll, and of the longest. The end of an invocation is noticed
+/// immediately; a halt only between two polls.
+const POLLS: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(5)];
 
 /// Print the outcome of an invocation
 #[derive(Debug, Args)]
@@ -60,9 +60,11 @@ pub async fn wait_for(
         Some(limit) => now_ms().saturating_add(i64::try_from(as_ms(limit)?).unwrap_or(i64::MAX)),
         None => i64::MAX,
     };
+    let [mut poll, longest] = POLLS;
     loop {
         let left = u64::try_from(until.saturating_sub(now_ms())).unwrap_or(0);
-        let invocation = client.wait(id, POLL.min(Duration::from_millis(left))).await?;
+        let invocation = client.wait(id, poll.min(Duration::from_millis(left))).await?;
+        poll = (poll * 2).min(longest);
         // A halted invocation needs a person, so the wait ends.
         let halted = invocation.state == InvocationState::Halted;
         if invocation.state.is_settled() || halted || now_ms() >= until {
@@ -95,11 +97,7 @@ pub fn answer(invocation: &InvocationOutcome, console: &mut Console) -> Result<E
             console.remark(&format!("`{id}` is rejected: {output}"));
         }
         (state, _, None) if state.is_settled() => console.remark(&format!("`{id}` is {state}")),
-        (InvocationState::Halted, ..) => {
-            let why = invocation.note.as_ref().map_or("no reason is known", |note| &note.message);
-            let why = plain_lines(why, 2);
-            console.remark(&format!("`{id}` is halted: {why}; `segno inspect {id}` shows more"));
-        }
+        (InvocationState::Halted, ..) => halted(invocation, console),
         (state, ..) => {
             console.remark(&format!(
                 "`{id}` has not ended: it is {state}; `segno inspect {id}` shows why"
@@ -107,4 +105,11 @@ pub fn answer(invocation: &InvocationOutcome, console: &mut Console) -> Result<E
         }
     }
     Ok(Exit::of(invocation.state))
+}
+
+/// Says why an invocation is halted.
+pub(super) fn halted(invocation: &InvocationOutcome, console: &mut Console) {
+    let why = invocation.note.as_ref().map_or("no reason is known", |note| &note.message);
+    let (id, why) = (&invocation.id, plain_lines(why, 2));
+    console.remark(&format!("`{id}` is halted: {why}; `segno inspect {id}` shows more"));
 }

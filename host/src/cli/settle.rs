@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use segno_api::model::{
-    FailureView, InvocationOutcome, KeptFor, PromiseState, PromiseView, WaitKind,
+    FailureView, InvocationOutcome, InvocationState, KeptFor, PromiseState, PromiseView, WaitKind,
 };
 use segno_client::{Client, ClientError};
 use segno_core::tags;
@@ -15,7 +15,7 @@ use super::{
     console::CYAN,
     input::read_json,
     polling::PollDeadline,
-    result::wait_for,
+    result::{halted, wait_for},
     show::{failure_line, plain, state_style},
     text,
     time::read_length,
@@ -182,7 +182,9 @@ pub(super) fn waited_for(
         let id = console.paint(CYAN, &invocation.id);
         let state = console.paint(state_style(invocation.state), invocation.state.as_str());
         console.line(format!("{id}  {state}"))?;
-        if !invocation.state.is_settled() {
+        if invocation.state == InvocationState::Halted {
+            halted(invocation, console);
+        } else if !invocation.state.is_settled() {
             let id = plain(&invocation.id);
             console.remark(&format!(
                 "`{id}` has not ended within --wait; `segno inspect {id}` shows why"

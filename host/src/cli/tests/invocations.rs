@@ -159,6 +159,11 @@ async fn nobody_waits_for_ever_for_a_halted_invocation() {
     let said = said.expect("the command ends");
     assert_eq!(said.exit, Exit::TimedOut);
     assert!(said.err.contains("`a` is halted: the replay leaves the journal"), "{}", said.err);
+    let signal = run(&server, &["signal", "a", "nudge", "1", "--wait", "1h"]);
+    let said = world.api.host.env.within(segno_core::time::Millis(30_000), signal).await;
+    let said = said.expect("the command ends");
+    assert_eq!(said.exit, Exit::TimedOut);
+    assert!(said.err.contains("`a` is halted: the replay leaves the journal"), "{}", said.err);
     let said = run(&server, &["inspect", "a"]).await;
     assert!(said.out.contains("divergence: the replay leaves"), "{}", said.out);
     assert_eq!(run(&server, &["continue", "a"]).await.out, "a  continues\n");
