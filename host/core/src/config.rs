@@ -36,6 +36,9 @@ pub struct Config {
     pub trap_limit: u32,
     /// Time that a waiting instance stays claimed before its task is suspended.
     pub hot_wait: Millis,
+    /// Maximum time that results of `run` closures gather before they are committed, while nothing
+    /// leaves the host. Zero: each is committed before the workflow receives it.
+    pub run_gather: Millis,
     /// Number of missed occurrences of a schedule that are caught up; older ones are counted and
     /// skipped.
     pub catch_up: u32,
@@ -81,6 +84,7 @@ impl Default for Config {
             tree: TreeBounds::default(),
             trap_limit: 3,
             hot_wait: Millis(200),
+            run_gather: Millis(25),
             catch_up: 1_000,
             version_rule: VersionRule::EveryHandover,
             resonate_strict: false,

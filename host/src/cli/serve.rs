@@ -94,7 +94,8 @@ pub struct ServeArgs {
     /// Limit of guests, as NAME=NUMBER: memory_bytes, table_elements, stack_bytes, cpu_ms,
     /// output_bytes, log_line_bytes, log_bytes, component_bytes, component_functions, compile_ms,
     /// compiled_bytes, snapshot_records, snapshot_bytes, instances or computing; or of executions:
-    /// lost_claims, tree_depth, tree_executions or tree_births (in a second); may be repeated
+    /// lost_claims, tree_depth, tree_executions, tree_births (in a second) or run_gather_ms; may be
+    /// repeated
     #[arg(long = "limit", value_name = "NAME=NUMBER")]
     limits: Vec<String>,
     /// Maximum number of open connections; a new one replaces the one that has been idle for the
@@ -437,6 +438,7 @@ pub(super) fn limits(pairs: &[String]) -> Result<(Limits, Config), CliError> {
         let small = || u32::try_from(given).unwrap_or(u32::MAX).max(1);
         match name {
             "lost_claims" => config.lost_limit = small(),
+            "run_gather_ms" => config.run_gather = Millis(i64::try_from(given).unwrap_or(i64::MAX)),
             "tree_depth" => config.tree.depth = small(),
             "tree_executions" => config.tree.executions = given.max(1),
             "tree_births" => config.tree.births = Some(small()),
@@ -454,10 +456,12 @@ mod tests {
 
     #[test]
     fn limits_are_numbers_by_name_over_the_defaults() {
-        let given = ["cpu_ms=7", "lost_claims=3", "tree_births=9"].map(str::to_owned);
+        let given =
+            ["cpu_ms=7", "lost_claims=3", "tree_births=9", "run_gather_ms=0"].map(str::to_owned);
         let (guests, executions) = limits(&given).expect("limits");
         assert_eq!(guests, Limits { cpu_ms: 7, ..Limits::default() });
         assert_eq!((executions.lost_limit, executions.tree.births), (3, Some(9)));
+        assert_eq!(executions.run_gather, Millis::ZERO);
         for (pair, says) in [
             ("cpu_ms", "write NAME=NUMBER"),
             ("cpu_ms=x", "no number"),

@@ -69,6 +69,11 @@ pub(super) fn config(scenario: &Scenario) -> Config {
         stall_limit: Some(Millis(scenario.lease + 1_000)),
         backoff: (Millis(50), 2, Millis(1_000)),
         lost_limit: 1_000,
+        run_gather: if scenario.seed.is_multiple_of(4) {
+            Millis::ZERO
+        } else {
+            Config::default().run_gather
+        },
         version_rule: scenario.rule,
         ..Config::default()
     }

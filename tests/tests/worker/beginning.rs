@@ -106,24 +106,22 @@ async fn after_a_removal_one_start_takes_the_longer_way_and_those_after_it_do_no
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
-async fn the_first_step_and_the_first_wait_come_with_the_birth() {
+async fn steps_and_the_first_wait_come_with_the_birth() {
     let stepping = Script::default().workflow("flow", |ctx| async move {
-        ctx.done(ctx.run("step", || "1".into())).await?;
+        ctx.done(ctx.run("one", || "1".into())).await?;
+        ctx.done(ctx.run("two", || "2".into())).await?;
         ctx.done(ctx.sleep(60_000)).await
     });
-    let mut world = up(&Arc::new(stepping)).await;
-    assert!(told(&mut world, module()).await.1);
-    world.stands("it", TaskStatus::Suspended).await;
-    assert_eq!(committed(&world)[..2], [vec!["task-begin"], vec!["task-fence", "task-suspend"]]);
-
     let waiting =
         Script::default().workflow("flow", |ctx| async move { ctx.done(ctx.sleep(60_000)).await });
-    let mut world = up(&Arc::new(waiting)).await;
-    let (task, began) = told(&mut world, module()).await;
-    assert!(began);
-    assert_eq!(task.task.status(), TaskStatus::Suspended);
-    assert_eq!(committed(&world), [["task-begin"]]);
-    assert_eq!(world.outcome("it").await.0, Verdict::Resolved);
+    for script in [stepping, waiting] {
+        let mut world = up(&Arc::new(script)).await;
+        let (task, began) = told(&mut world, module()).await;
+        assert!(began);
+        assert_eq!(task.task.status(), TaskStatus::Suspended);
+        assert_eq!(committed(&world), [["task-begin"]]);
+        assert_eq!(world.outcome("it").await.0, Verdict::Resolved);
+    }
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]

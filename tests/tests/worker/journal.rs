@@ -7,6 +7,7 @@ use std::sync::{
 
 use segno_core::{
     command::{ClaimRequest, Command, FenceAction, FenceOperation},
+    config::Config,
     id::{Claim, Holder, HostName, PromiseId, Version},
     invocation::{CommandKind, Outcome as Stored, Record, RecordBody},
     promise::{NewPromise, ReleaseReason, TaskStatus, Verdict},
@@ -17,6 +18,7 @@ use segno_core::{
 use segno_engine::worker;
 use segno_guest::Event;
 use segno_sim::{CommitFault, PlannedFaults};
+use segno_store::Store as _;
 use serde_json::json;
 use tests::world::{
     Plan, World,
@@ -58,6 +60,35 @@ fn two_runs() -> (Arc<Script>, Count, Count) {
 
 const TWO_RUNS: [&str; 6] = ["started", "0 run a", "1 run b", "0: 1", "1: 1", "finished \"both\""];
 
+/// Each result of a `run` is committed before the guest receives it.
+fn one_by_one() -> Plan {
+    let config = Config { run_gather: Millis::ZERO, ..Config::default() };
+    Plan { config, ..Plan::default() }
+}
+
+/// Three `run`s, a call with their sum, and a `run` on its result; with the number of computations.
+fn runs_around_a_call() -> (Arc<Script>, Count) {
+    let count = Count::default();
+    let computed = count.clone();
+    let script = Script::default()
+        .workflow("flow", move |ctx| {
+            let computed = computed.clone();
+            async move {
+                for name in ["a", "b", "c"] {
+                    ctx.done(ctx.run(name, || computed.up())).await?;
+                }
+                let sum = ctx.done(ctx.run("sum", || computed.up())).await?;
+                let work = ctx.done(ctx.call("work", &sum)).await?;
+                ctx.done(ctx.run("last", || work)).await
+            }
+        })
+        .activity("work", |attempt| async move {
+            let input = attempt.input().to_owned();
+            attempt.succeed(input)
+        });
+    (Arc::new(script), count)
+}
+
 /// Records that each commit appended to `it`.
 fn appended(world: &World) -> Vec<Vec<Record>> {
     let records = |command: &Command| match command {
@@ -78,7 +109,7 @@ fn appended(world: &World) -> Vec<Vec<Record>> {
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn two_runs_in_one_poll_are_recorded_one_a_batch() {
     let (script, ..) = two_runs();
-    let (world, verdict, _) = ended(&script, Plan::default()).await;
+    let (world, verdict, _) = ended(&script, one_by_one()).await;
     assert_eq!(verdict, Verdict::Resolved);
     assert_eq!(world.story("it").await, TWO_RUNS);
     let is_result = |record: &&Record| matches!(record.body, RecordBody::Notified { .. });
@@ -90,9 +121,59 @@ async fn two_runs_in_one_poll_are_recorded_one_a_batch() {
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
-async fn a_run_result_is_durable_before_the_guest_sees_it() {
+async fn results_of_runs_gather_until_something_leaves_the_host() {
+    let (script, count) = runs_around_a_call();
+    let (world, verdict, value) = ended(&script, Plan::default()).await;
+    assert_eq!((verdict, value), (Verdict::Resolved, json!(4)));
+    assert_eq!(count.get(), 4);
+    let commits = appended(&world);
+    let lengths: Vec<_> = commits.iter().map(Vec::len).collect();
+    // The start, four `run`s with their results, and the call. Then its result, the last `run` with
+    // its result, and the end.
+    assert_eq!(lengths, [10, 4], "{commits:?}");
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn nothing_leaves_the_host_before_the_runs_that_it_depends_on() {
+    let (script, count) = runs_around_a_call();
+    let mut world = World::with(Plan::default(), &script).await;
+    world.probe.refuse(|command| matches!(command, Command::TaskFence { .. }));
+    world.start("it", "wasm://m/flow", &json!(null)).await;
+    world.pass(SECOND).await;
+    assert_eq!(count.get() % 4, 0, "all of them were computed, in each attempt");
+    let computed = count.get();
+    assert!(computed > 0);
+    assert_eq!(world.story("it").await, [""; 0]);
+    let call = world.memory.read().promise(&"it/0".into()).await;
+    assert!(matches!(call, Ok(None)), "{call:?}");
+    world.probe.relent();
+    // What nobody saw may be another value after the crash.
+    let expected = json!(computed + 4);
+    assert_eq!(world.outcome("it").await, (Verdict::Resolved, expected));
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn whoever_received_a_result_of_runs_received_the_recorded_one() {
+    for number in 0.. {
+        for fault in CommitFault::ALL {
+            let (script, _) = runs_around_a_call();
+            let faults = PlannedFaults::at(number, fault);
+            let (world, verdict, value) = ended(&script, Plan { faults, ..Plan::default() }).await;
+            assert_eq!(verdict, Verdict::Resolved);
+            let story = world.story("it").await;
+            assert!(story.contains(&format!("3: {value}")), "{fault:?} at {number}: {story:?}");
+            if !world.faults.injected() {
+                assert!(number > 2, "{number} commits");
+                return;
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_run_result_that_does_not_gather_is_durable_before_the_guest_sees_it() {
     let (script, first, _) = two_runs();
-    let mut world = World::scripted(&script).await;
+    let mut world = World::with(one_by_one(), &script).await;
     world.probe.refuse(|command| matches!(command, Command::TaskFence { .. }));
     world.start("it", "wasm://m/flow", &json!(null)).await;
     world.pass(SECOND).await;
@@ -107,7 +188,7 @@ async fn a_run_result_is_durable_before_the_guest_sees_it() {
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn an_open_run_at_the_end_of_a_replay_is_executed_again_and_its_result_held() {
     let (script, ..) = two_runs();
-    let (world, ..) = ended(&script, Plan::default()).await;
+    let (world, ..) = ended(&script, one_by_one()).await;
     // The first batch, which has only the result of `a`.
     let is_batch = |command: &Command| matches!(command, Command::TaskFence { .. });
     let batch = world.probe.submitted().iter().position(|commit| commit.iter().any(is_batch));
@@ -115,7 +196,7 @@ async fn an_open_run_at_the_end_of_a_replay_is_executed_again_and_its_result_hel
 
     let (script, first, second) = two_runs();
     let faults = PlannedFaults::at(batch, CommitFault::CrashAfter);
-    let (world, ..) = ended(&script, Plan { faults, ..Plan::default() }).await;
+    let (world, ..) = ended(&script, Plan { faults, ..one_by_one() }).await;
     assert_eq!(world.lives(), 2);
     assert_eq!((first.get(), second.get()), (1, 2));
     let mut story = TWO_RUNS;

@@ -47,14 +47,16 @@ const AT_ONCE: usize = 10_000;
 /// Time after which a run counts as idle, in virtual milliseconds of the executor.
 const IDLE: Millis = Millis(1);
 
-/// The engine's settings: no instance stays warm, so each wait is a suspension; and a trap is
-/// reported on its first occurrence.
+/// The engine's settings: no instance stays warm, so each wait is a suspension; each result of a
+/// `run` is committed, so that a host can die after each; and a trap is reported on its first
+/// occurrence.
 fn config() -> Config {
     Config {
         ttl: (LEASE_TTL, LEASE_TTL, LEASE_TTL),
         stall_limit: None,
         trap_limit: 1,
         hot_wait: Millis::ZERO,
+        run_gather: Millis::ZERO,
         ..Config::default()
     }
 }

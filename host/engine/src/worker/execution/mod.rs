@@ -17,7 +17,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use segno_core::{id::Digest, promise::Promise};
+use segno_core::{id::Digest, promise::Promise, time::Timestamp};
 use segno_guest::{Event, FunctionDescription, Workflow};
 
 use super::{
@@ -128,6 +128,7 @@ impl LiveExecution {
     /// Delivers events to the guest, commits the commands it issues, and waits, until the workflow
     /// ends or suspends.
     async fn live(&mut self) -> Result<LiveEnd, ExecutionError> {
+        let mut yielded = self.worker.now();
         loop {
             if self.session.active.abort.is_cancelled() {
                 return Err(ExecutionError::Lost);
@@ -143,8 +144,12 @@ impl LiveExecution {
             let now = self.worker.now();
             let result = self.recorder().next_result(now);
             if let Some(event) = result {
-                // The result of a `run` is durable before the guest sees it.
-                self.commit().await?;
+                if self.must_commit(now) {
+                    self.commit().await?;
+                } else if now > yielded {
+                    yielded = now;
+                    tokio::task::yield_now().await;
+                }
                 self.instance.resume(self.recorder.clone(), event).await?;
                 continue;
             }
@@ -170,6 +175,17 @@ impl LiveExecution {
         self.commit_if_full().await?;
         self.instance.resume(self.recorder.clone(), event).await?;
         self.commit_if_full().await
+    }
+
+    /// True if the batch must be committed before the guest receives a result of its recorder. Such
+    /// results follow from the journal alone: a host that lost them computes them again. They
+    /// gather until something is to leave the host, up to a bound of time and size.
+    fn must_commit(&self, now: Timestamp) -> bool {
+        let recorder = self.recorder();
+        let batch = recorder.batch();
+        let first = batch.records.first().map_or(now, |record| record.at);
+        let is_late = now.since(first) >= self.worker.host.config.run_gather;
+        !batch.actions.is_empty() || batch.is_full() || is_late
     }
 
     async fn commit_if_full(&mut self) -> Result<(), ExecutionError> {

@@ -325,8 +325,8 @@ impl Recorder {
     }
 
     /// The next result that the recorder itself produced and whose command is open. It is recorded
-    /// as the last record of the batch, and must be delivered after the commit. A result of a
-    /// closed command is not recorded, since a replay would deliver it.
+    /// as the last record of the batch. A result of a closed command is not recorded, since a
+    /// replay would deliver it.
     pub fn next_result(&mut self, now: Timestamp) -> Option<Event> {
         loop {
             let (command, outcome) = self.results.pop_front()?;
