@@ -144,10 +144,10 @@ const OF_MODULES: [&str; 17] = [
     "not-checked",
 ];
 
-/// The pairs of status and code in the table of problems of `docs/api.md`, without faults of
-/// modules.
+/// The pairs of status and code in the table of problems of `docs/reference/api.md`, without faults
+/// of modules.
 fn codes_of_the_page() -> BTreeSet<(String, String)> {
-    let page = include_str!("../../../../docs/api.md");
+    let page = include_str!("../../../../docs/reference/api.md");
     let problems = page.split("\n## Problems\n").nth(1).expect("the section about problems");
     let rows = problems.lines().filter_map(|line| {
         let mut cells = line.strip_prefix("| ")?.split(" | ");
