@@ -36,7 +36,7 @@
 //! | declare functions and their data | [`macro@workflow`], [`macro@activity`], [`macro@data`], [`module!`] |
 //! | run a workflow natively, in virtual time | [`testing::Test`] |
 //!
-//! The page `docs/sdk.md` of Segno shows every operation with an example.
+//! The page `sdk.html` of `segno docs` shows every operation with an example.
 
 #![warn(missing_docs)]
 

@@ -49,16 +49,23 @@ pub fn repository() -> PathBuf {
 /// Paths of the README and of the documents, in this order.
 ///
 /// # Panics
-/// If the folder cannot be read.
+/// If a folder cannot be read.
 pub fn files() -> Vec<PathBuf> {
-    let documents = fs::read_dir(repository().join("docs")).expect("there are documents");
-    let documents = documents.map(|entry| entry.expect("it can be read").path());
-    // The folder also holds a folder of pictures.
-    let is_text = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "md");
-    let mut files: Vec<PathBuf> = documents.filter(is_text).collect();
+    let mut files = documents_in(&repository().join("docs"));
     files.sort();
     files.insert(0, repository().join("README.md"));
     files
+}
+
+fn documents_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("there are documents");
+    let paths = entries.map(|entry| entry.expect("it can be read").path());
+    let of = |path: PathBuf| match path.is_dir() {
+        true => documents_in(&path),
+        false => vec![path],
+    };
+    let all = paths.flat_map(of);
+    all.filter(|path| path.extension().is_some_and(|ending| ending == "md")).collect()
 }
 
 /// Fenced blocks of all documents.

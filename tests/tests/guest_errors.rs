@@ -220,7 +220,7 @@ async fn whoever_uses_what_a_component_lacks_is_told_what_to_use() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_page_of_rules_quotes_what_authors_are_told() {
-    let page = include_str!("../../docs/rules.md");
+    let page = include_str!("../../docs/concepts/rules.md");
     let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
     let host = host(&[]).await;
     host.deploy("hostile", guests::component("hostile")).await;

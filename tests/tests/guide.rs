@@ -13,7 +13,7 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 const SOURCES: [&str; 4] = ["src/lib.rs", "src/tests.rs", "bug.patch", "upgrade.patch"];
 
 fn guide() -> Vec<Block> {
-    blocks().into_iter().filter(|block| block.file == "docs/guide.md").collect()
+    blocks().into_iter().filter(|block| block.file == "docs/start/guide.md").collect()
 }
 
 #[test]

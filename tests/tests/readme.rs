@@ -17,58 +17,78 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 const NOT_RUN: [(&str, &str, &str); 28] = [
     ("README.md", "cargo install", "compiles the host once more, optimised"),
     ("README.md", "cargo run -- demo", "it has tests of its own, and the second line is this test"),
-    ("docs/bench.md", "segno bench", "takes half an hour"),
-    ("docs/api.md", "curl -N", "never ends; the tests of `segno-api` read the stream"),
-    ("docs/graphs.md", "segno graph check", "shows answers, of a module that is not shown"),
-    ("docs/guest-contract.md", "cd examples/other-languages/javascript", "needs npm"),
-    ("docs/guest-contract.md", "cd examples/other-languages/python", "needs pip"),
-    ("docs/limits.md", "segno limit show", "shows answers, of a module that is not shown"),
-    ("docs/limits.md", "segno limit set", "shows answers, of a module that is not shown"),
-    ("docs/limits.md", "segno inspect", "shows answers, of a module that is not shown"),
-    ("docs/objects.md", "segno call", "shows answers, of a module that is not shown"),
+    ("docs/operating/bench.md", "segno bench", "takes half an hour"),
+    ("docs/reference/api.md", "curl -N", "never ends; the tests of `segno-api` read the stream"),
+    ("docs/how-to/graphs.md", "segno graph check", "shows answers, of a module that is not shown"),
+    ("docs/reference/guest-contract.md", "cd examples/other-languages/javascript", "needs npm"),
+    ("docs/reference/guest-contract.md", "cd examples/other-languages/python", "needs pip"),
     (
-        "docs/objects.md",
+        "docs/operating/limits.md",
+        "segno limit show",
+        "shows answers, of a module that is not shown",
+    ),
+    ("docs/operating/limits.md", "segno limit set", "shows answers, of a module that is not shown"),
+    ("docs/operating/limits.md", "segno inspect", "shows answers, of a module that is not shown"),
+    ("docs/how-to/objects.md", "segno call", "shows answers, of a module that is not shown"),
+    (
+        "docs/how-to/objects.md",
         "segno start",
         "of a module that is not shown; `examples.rs` does the same",
     ),
-    ("docs/operations.md", "segno export --store /var/lib/segno", "reads a host of the system"),
-    ("docs/postgresql.md", "createuser", "needs a PostgreSQL of the system"),
     (
-        "docs/queries.md",
+        "docs/operating/operations.md",
+        "segno export --store /var/lib/segno",
+        "reads a host of the system",
+    ),
+    ("docs/operating/postgresql.md", "createuser", "needs a PostgreSQL of the system"),
+    (
+        "docs/how-to/queries.md",
         "segno start auction/auction",
         "shows answers; `handlers.rs` asks the same of it",
     ),
-    ("docs/python.md", "segno new shop --lang py", "the suite `languages` runs it, and more"),
-    ("docs/python.md", "segno start shop/order", "`sdks/conformance` does the same"),
-    ("docs/queries.md", "segno update cart-7", "of a module that is not shown"),
-    ("docs/queries.md", "curl", "shows answers; `handlers.rs` asks the same of it"),
-    ("docs/resonate.md", "segno serve &", "needs npm and an application that is not part of Segno"),
     (
-        "docs/restate.md",
+        "docs/how-to/python.md",
+        "segno new shop --lang py",
+        "the suite `languages` runs it, and more",
+    ),
+    ("docs/how-to/python.md", "segno start shop/order", "`sdks/conformance` does the same"),
+    ("docs/how-to/queries.md", "segno update cart-7", "of a module that is not shown"),
+    ("docs/how-to/queries.md", "curl", "shows answers; `handlers.rs` asks the same of it"),
+    (
+        "docs/how-to/resonate.md",
+        "segno serve &",
+        "needs npm and an application that is not part of Segno",
+    ),
+    (
+        "docs/how-to/restate.md",
         "segno serve --restate",
         "needs Node and a service; the suite `restate` has both",
     ),
-    ("docs/restate-endpoint.md", "segno endpoint", "the suite `endpoint_processes` runs it"),
-    ("docs/rules.md", "segno inspect order-7", "shows an answer, of a module that is not shown"),
-    ("docs/running.md", "useradd", "sets up a service of the system"),
-    ("docs/running.md", "docker build", "needs Docker"),
-    ("docs/running.md", "segno export", "reads a host of the system"),
-    ("docs/running.md", "systemctl stop", "stops a service of the system"),
-    ("docs/running.md", "journalctl", "reads a service of the system"),
+    ("docs/how-to/restate-endpoint.md", "segno endpoint", "the suite `endpoint_processes` runs it"),
+    (
+        "docs/concepts/rules.md",
+        "segno inspect order-7",
+        "shows an answer, of a module that is not shown",
+    ),
+    ("docs/operating/running.md", "useradd", "sets up a service of the system"),
+    ("docs/operating/running.md", "docker build", "needs Docker"),
+    ("docs/operating/running.md", "segno export", "reads a host of the system"),
+    ("docs/operating/running.md", "systemctl stop", "stops a service of the system"),
+    ("docs/operating/running.md", "journalctl", "reads a service of the system"),
 ];
 
 /// Sections whose commands run one after the other, in one shell, by document and heading.
 const SECTIONS: [(&str, &str); 3] = [
-    ("docs/howto.md", "Begin a project"),
-    ("docs/howto.md", "Run something by the clock"),
-    ("docs/howto.md", "Share a value between several writers"),
+    ("docs/how-to/howto.md", "Begin a project"),
+    ("docs/how-to/howto.md", "Run something by the clock"),
+    ("docs/how-to/howto.md", "Share a value between several writers"),
 ];
 
 /// Section whose commands run afterwards, in the same folder, with a separate host.
-const AFTERWARDS: [(&str, &str); 1] = [("docs/operations.md", "Looking after a store")];
+const AFTERWARDS: [(&str, &str); 1] = [("docs/operating/operations.md", "Looking after a store")];
 
 /// Document whose commands run after those, also with a separate host.
-const API: &str = "docs/api.md";
+const API: &str = "docs/reference/api.md";
 
 #[test]
 fn what_is_shown_of_a_new_crate_is_its_source() {
@@ -77,7 +97,7 @@ fn what_is_shown_of_a_new_crate_is_its_source() {
         let listing = blocks.find(|block| block.file == file && block.language == "rust");
         listing.unwrap_or_else(|| panic!("{file} has no listing")).text
     };
-    assert_eq!(shown("docs/tutorial.md"), template::LIB);
+    assert_eq!(shown("docs/start/tutorial.md"), template::LIB);
     let part = shown("README.md");
     assert!(template::LIB.contains(&part), "this is not in a new crate: {part}");
 }
@@ -85,7 +105,7 @@ fn what_is_shown_of_a_new_crate_is_its_source() {
 #[test]
 fn every_block_of_commands_is_run_or_says_why_not() {
     let run = |block: &Block| match block.file.as_str() {
-        API | "docs/guide.md" => true,
+        API | "docs/start/guide.md" => true,
         _ => is_in(block, &SECTIONS) || is_in(block, &AFTERWARDS),
     };
     let mut excused = [0; NOT_RUN.len()];

@@ -1,6 +1,6 @@
 //! Several hosts, one store, one seed: the real worker and recovery in virtual time, with all kinds
-//! of faults, and every rule checked after every step. `docs/testing.md` describes the checks and
-//! the ways to run more.
+//! of faults, and every rule checked after every step. `docs/concepts/testing.md` describes the
+//! checks and the ways to run more.
 
 use std::{
     collections::BTreeMap,

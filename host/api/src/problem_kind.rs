@@ -109,7 +109,8 @@ problem_kinds! {
         ALREADY_SENT           "already-sent"           "Refused";
         NO_HANDLERS            "no-handlers"            "Refused";
         _                      "journal-grew"           "Refused";
-        _                      "exists"                 "Refused";
+        _                      "alias-moved"            "Refused";
+        _                      "schedule-overlaps"      "Refused";
         NO_SUCH_RECORD         "no-such-record"         "Refused";
         NO_SUCH_COMMAND        "no-such-command"        "Refused";
         NO_FORK_THERE          "no-fork-there"          "Refused";

@@ -1,9 +1,9 @@
 //! Bundles: one file with executions, their journals, logs and values, the components that ran
 //! them, and the engine's settings, so that they can be replayed anywhere, without a host.
 //!
-//! The crate knows the format (`docs/bundles.md`) and nothing of stores, guests or HTTP: it writes
-//! to a [`std::io::Write`] and reads from a [`std::io::Read`]. A reader checks every byte against a
-//! hash chain, and parts against each other.
+//! The crate knows the format (`docs/how-to/bundles.md`) and nothing of stores, guests or HTTP: it
+//! writes to a [`std::io::Write`] and reads from a [`std::io::Read`]. A reader checks every byte
+//! against a hash chain, and parts against each other.
 
 #![forbid(unsafe_code)]
 

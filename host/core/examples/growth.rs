@@ -1,4 +1,5 @@
-//! Estimates how far sharding by execution tree scales: the calculation behind docs/growing.md.
+//! Estimates how far sharding by execution tree scales: the calculation behind
+//! docs/concepts/growing.md.
 //!
 //! ```console
 //! $ cargo run --release -p segno-core --example growth            # with the figures of the page

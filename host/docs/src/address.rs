@@ -1,10 +1,19 @@
 //! Addresses of pages and files: from the root of the site, and from one page to another.
 
+/// References generated from the code. Only their addresses have a folder, as `sdk.html` is the
+/// page with examples.
+const GENERATED: [&str; 4] = ["cli", "http", "sdk", "wit"];
+
+/// The address of a document: its name without its folder, so a document that moves to another
+/// folder keeps it.
 pub(crate) fn of_document(path: &str) -> String {
-    match path.strip_prefix("docs/").unwrap_or(path).strip_suffix(".md") {
-        Some("README") => "index.html".to_owned(),
-        Some(name) => format!("{name}.html"),
-        None => path.to_owned(),
+    let path = path.strip_suffix(".md").unwrap_or(path);
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    match (folder, name) {
+        ("", "README") => "index.html".to_owned(),
+        ("docs", "README") => "pages.html".to_owned(),
+        ("docs/reference", name) if GENERATED.contains(&name) => format!("reference/{name}.html"),
+        (_, name) => format!("{name}.html"),
     }
 }
 
@@ -27,10 +36,12 @@ mod tests {
     use super::{of_document, of_picture, of_source, up};
 
     #[test]
-    fn a_page_is_where_its_document_is() {
+    fn an_address_is_the_name_of_a_page_and_not_its_folder() {
         for (path, address) in [
             ("README.md", "index.html"),
-            ("docs/guide.md", "guide.html"),
+            ("docs/README.md", "pages.html"),
+            ("docs/reference/api.md", "api.html"),
+            ("docs/start/guide.md", "guide.html"),
             ("docs/reference/cli.md", "reference/cli.html"),
         ] {
             assert_eq!(of_document(path), address);

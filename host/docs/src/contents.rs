@@ -1,5 +1,6 @@
 //! The contents of the site: the documents in the order of the navigation, the pictures, and the
-//! sources that documents link to. A new document is added by one line here.
+//! sources that documents link to. A new document is added by one line here and one in
+//! `docs/README.md`.
 
 #[derive(Debug)]
 pub(crate) struct Document {
@@ -44,70 +45,71 @@ macro_rules! file {
 
 pub(crate) static SECTIONS: [DocumentGroup; 6] = [
     DocumentGroup {
-        name: "Begin",
+        name: "Start",
         documents: &[
             document!("Overview", "README.md"),
-            document!("Tutorial: a deployed change", "docs/tutorial.md"),
-            document!("The same in TypeScript", "docs/tutorial-typescript.md"),
-            document!("The same in Python", "docs/tutorial-python.md"),
-            document!("Tutorial: a subscription", "docs/guide.md"),
-            document!("How to", "docs/howto.md"),
+            document!("All pages", "docs/README.md"),
+            document!("Tutorial", "docs/start/tutorial.md"),
+            document!("Tutorial in TypeScript", "docs/start/tutorial-typescript.md"),
+            document!("Tutorial in Python", "docs/start/tutorial-python.md"),
+            document!("Second tutorial: a subscription", "docs/start/guide.md"),
         ],
     },
     DocumentGroup {
         name: "Write workflows",
         documents: &[
-            document!("Functions in Rust", "docs/sdk.md"),
-            document!("TypeScript and JavaScript", "docs/typescript.md"),
-            document!("Python", "docs/python.md"),
-            document!("JavaScript and Python", "docs/languages.md"),
-            document!("Clients for programs", "docs/clients.md"),
-            document!("The rules of a workflow", "docs/rules.md"),
-            document!("Objects: state by key", "docs/objects.md"),
-            document!("Queries and updates", "docs/queries.md"),
-            document!("Limits", "docs/limits.md"),
-            document!("Graphs", "docs/graphs.md"),
-            document!("Verify a workflow", "docs/verify.md"),
-            document!("Bundles", "docs/bundles.md"),
-        ],
-    },
-    DocumentGroup {
-        name: "Run a host",
-        documents: &[
-            document!("One machine", "docs/running.md"),
-            document!("Looking after a store", "docs/operations.md"),
-            document!("The console", "docs/console.md"),
-            document!("Metrics, traces and logs", "docs/metrics.md"),
-            document!("Several hosts", "docs/postgresql.md"),
-            document!("Beyond one database", "docs/growing.md"),
+            document!("How to", "docs/how-to/howto.md"),
+            document!("Functions in Rust", "docs/how-to/sdk.md"),
+            document!("TypeScript and JavaScript", "docs/how-to/typescript.md"),
+            document!("Python", "docs/how-to/python.md"),
+            document!("JavaScript and Python", "docs/how-to/languages.md"),
+            document!("Objects: state by key", "docs/how-to/objects.md"),
+            document!("Queries and updates", "docs/how-to/queries.md"),
+            document!("Graphs", "docs/how-to/graphs.md"),
+            document!("Verify a workflow", "docs/how-to/verify.md"),
+            document!("Bundles", "docs/how-to/bundles.md"),
+            document!("Clients for programs", "docs/how-to/clients.md"),
         ],
     },
     DocumentGroup {
         name: "Other systems",
         documents: &[
-            document!("Resonate applications", "docs/resonate.md"),
-            document!("Restate services", "docs/restate.md"),
-            document!("Components for Restate", "docs/restate-endpoint.md"),
+            document!("Resonate applications", "docs/how-to/resonate.md"),
+            document!("Restate services", "docs/how-to/restate.md"),
+            document!("Components for Restate", "docs/how-to/restate-endpoint.md"),
+        ],
+    },
+    DocumentGroup {
+        name: "Concepts",
+        documents: &[
+            document!("The rules of a workflow", "docs/concepts/rules.md"),
+            document!("Comparison", "docs/concepts/comparison.md"),
+            document!("The engine", "docs/concepts/engine.md"),
+            document!("Testing", "docs/concepts/testing.md"),
+            document!("Beyond one database", "docs/concepts/growing.md"),
+        ],
+    },
+    DocumentGroup {
+        name: "Operating",
+        documents: &[
+            document!("One machine", "docs/operating/running.md"),
+            document!("Looking after a store", "docs/operating/operations.md"),
+            document!("Limits", "docs/operating/limits.md"),
+            document!("The console", "docs/operating/console.md"),
+            document!("Metrics, traces and logs", "docs/operating/metrics.md"),
+            document!("Several hosts", "docs/operating/postgresql.md"),
+            document!("Measurements", "docs/operating/bench.md"),
         ],
     },
     DocumentGroup {
         name: "Reference",
         documents: &[
             document!("Command line", "docs/reference/cli.md"),
-            document!("HTTP, by example", "docs/api.md"),
+            document!("HTTP, by example", "docs/reference/api.md"),
             document!("HTTP, route by route", "docs/reference/http.md"),
             document!("Rust SDK, item by item", "docs/reference/sdk.md"),
-            document!("The guest contract", "docs/guest-contract.md"),
+            document!("The guest contract", "docs/reference/guest-contract.md"),
             document!("The contract in WIT", "docs/reference/wit.md"),
-        ],
-    },
-    DocumentGroup {
-        name: "Understand",
-        documents: &[
-            document!("Comparison", "docs/comparison.md"),
-            document!("The engine", "docs/engine.md"),
-            document!("Testing", "docs/testing.md"),
-            document!("Measurements", "docs/bench.md"),
         ],
     },
 ];

@@ -59,13 +59,13 @@ mod tests {
     #[test]
     fn links_lead_to_pages_pictures_and_sources() {
         for (path, link, address) in [
-            ("README.md", "docs/api.md#events", "api.html#events"),
-            ("docs/api.md", "../README.md", "index.html"),
-            ("docs/api.md", "#looking", "#looking"),
-            ("docs/api.md", "https://example.org/a#b", "https://example.org/a#b"),
-            ("docs/reference/cli.md", "../rules.md#limits", "../rules.html#limits"),
-            ("docs/console.md", "images/console-execution.png", "images/console-execution.png"),
-            ("docs/sdk.md", "../examples/trip/src/lib.rs", "source/examples/trip/src/lib.rs.html"),
+            ("README.md", "docs/reference/api.md#events", "api.html#events"),
+            ("docs/reference/api.md", "../../README.md", "index.html"),
+            ("docs/reference/api.md", "#looking", "#looking"),
+            ("docs/reference/api.md", "https://example.org/a#b", "https://example.org/a#b"),
+            ("docs/reference/cli.md", "../concepts/rules.md#limits", "../rules.html#limits"),
+            ("docs/operating/console.md", "../images/session.svg", "images/session.svg"),
+            ("docs/how-to/sdk.md", "../../CONTRIBUTING.md", "source/CONTRIBUTING.md.html"),
         ] {
             assert_eq!(
                 target(path, link),
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_on_the_site_is_missing() {
-        let missing = target("docs/api.md", "../host/src/main.rs");
+        let missing = target("docs/reference/api.md", "../../host/src/main.rs");
         assert_eq!(missing, LinkTarget::Missing("host/src/main.rs".to_owned()));
     }
 }

@@ -193,7 +193,7 @@ mod tests {
         name: "Small",
         path: "docs/small.md",
         markdown: "# A `small` page\n\nOne <b>two</b>\nthree.\n\n## Below: it\n\n\
-            | a | b |\n|---|--:|\n| [c](api.md#events) | [d](nowhere.md) |\n\n```rust\nx // y\n```\n",
+            | a | b |\n|---|--:|\n| [c](reference/api.md#events) | [d](nowhere.md) |\n\n```rust\nx // y\n```\n",
     };
 
     #[test]

@@ -26,7 +26,8 @@ pub(super) struct EventOptions {
         requires = "events_url"
     )]
     events_secret: Option<String>,
-    /// Routes of topics (TOML, see docs/api.md; default: events.toml in the data directory)
+    /// Routes of topics (TOML, see api.html of `segno docs`; default: events.toml in the data
+    /// directory)
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
 }

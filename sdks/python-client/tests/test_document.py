@@ -95,7 +95,7 @@ def test_each_route_has_a_method() -> None:
 
 
 def test_the_codes_that_decide_something_are_codes_of_the_api(document: Any) -> None:
-    known = str(document) + (ROOT / "docs/api.md").read_text()
+    known = str(document) + (ROOT / "docs/reference/api.md").read_text()
     for code in CODES:
         assert code in source(), f"`{code}` is not used"
         assert f"`{code}`" in known, f"`{code}` is no code of the API"

@@ -1,4 +1,4 @@
-"""The examples of ``docs/clients.md`` and of the README are right for mypy."""
+"""The examples of ``docs/how-to/clients.md`` and of the README are right for mypy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PACKAGE = ROOT / "sdks/python-client"
 
 
 def test_each_example_in_python_is_right(tmp_path: Path) -> None:
-    pages = [ROOT / "docs/clients.md", PACKAGE / "README.md"]
+    pages = [ROOT / "docs/how-to/clients.md", PACKAGE / "README.md"]
     fence = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
     blocks = [block for page in pages for block in fence.findall(page.read_text())]
     assert len(blocks) >= 10

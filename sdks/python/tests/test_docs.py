@@ -12,7 +12,7 @@ import pytest
 from segno_sdk.testing import TestHost
 
 PACKAGE = Path(__file__).parent.parent
-PAGE = PACKAGE.parent.parent / "docs" / "python.md"
+PAGE = PACKAGE.parent.parent / "docs/how-to/python.md"
 README = PACKAGE / "README.md"
 
 

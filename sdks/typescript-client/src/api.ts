@@ -1561,6 +1561,7 @@ export const nested: Record<string, Record<string, string>> = {
 
 /** The stable codes of problems that the OpenAPI document names. */
 export type ProblemCode =
+  | 'alias-moved'
   | 'already-sent'
   | 'already-settled'
   | 'bad-request'
@@ -1569,7 +1570,6 @@ export type ProblemCode =
   | 'broken-body'
   | 'conflict'
   | 'diverges'
-  | 'exists'
   | 'foreign-host'
   | 'foreign-origin'
   | 'id-taken'
@@ -1614,6 +1614,7 @@ export type ProblemCode =
   | 'read-too-long'
   | 'replay-failed'
   | 'resource-busy'
+  | 'schedule-overlaps'
   | 'stale-token'
   | 'stale-version'
   | 'store-unavailable'

@@ -39,7 +39,7 @@ suite('the document of the API', () => {
   test('the codes that decide something are codes of the API', async () => {
     const { host } = await sharedHost();
     const document = JSON.stringify(await (await fetch(`${host.server}/openapi.json`)).json());
-    const page = await readFile(fileURLToPath(new URL('../docs/api.md', SDKS)), 'utf8');
+    const page = await readFile(fileURLToPath(new URL('../docs/reference/api.md', SDKS)), 'utf8');
     const codes = [
       'not-begun',
       'read-too-long',

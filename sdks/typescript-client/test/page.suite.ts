@@ -1,4 +1,4 @@
-// The examples of `docs/clients.md` are compiled.
+// The examples of `docs/how-to/clients.md` are compiled.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -9,7 +9,7 @@ import { SDKS } from './host.js';
 
 suite('the page about clients', () => {
   test('each example in TypeScript compiles', async () => {
-    const page = await readFile(fileURLToPath(new URL('../docs/clients.md', SDKS)), 'utf8');
+    const page = await readFile(fileURLToPath(new URL('../docs/how-to/clients.md', SDKS)), 'utf8');
     const readme = await readFile(fileURLToPath(new URL('typescript-client/README.md', SDKS)), 'utf8');
     const blocks = [page, readme].map((text) =>
       [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, block]) => block as string),

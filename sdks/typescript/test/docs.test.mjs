@@ -9,7 +9,7 @@ const sdk = path.resolve(import.meta.dirname, '..');
 const repository = path.resolve(sdk, '../..');
 const folder = path.join(sdk, 'build/docs');
 
-for (const page of ['docs/typescript.md', 'sdks/typescript/README.md']) {
+for (const page of ['docs/how-to/typescript.md', 'sdks/typescript/README.md']) {
   test(`the examples of ${page} are compiled, and their tests pass`, async () => {
     rmSync(folder, { recursive: true, force: true });
     const text = readFileSync(path.join(repository, page), 'utf8');

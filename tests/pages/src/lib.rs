@@ -2,5 +2,5 @@
 //! program.
 
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/sdk.md")]
+#[doc = include_str!("../../../docs/how-to/sdk.md")]
 mod sdk {}

@@ -1,8 +1,9 @@
 //! Transcripts of scenes, recorded from the original server: `tests/restate/golden/SCENE.txt`, and
 //! `SCENE@SDK.txt` for an SDK with other answers. For answers of this runtime that differ, for
-//! reasons in docs/restate.md, `tests/restate/differs/` has its own files under the same names.
-//! `SEGNO_GOLDEN=write` writes them. If the original server does not support an SDK, this runtime's
-//! answers to the SDK's successor are expected ([`Sdk::like`]), and `differs/` has the differences.
+//! reasons in docs/how-to/restate.md, `tests/restate/differs/` has its own files under the same
+//! names. `SEGNO_GOLDEN=write` writes them. If the original server does not support an SDK, this
+//! runtime's answers to the SDK's successor are expected ([`Sdk::like`]), and `differs/` has the
+//! differences.
 
 use std::{
     fs,
@@ -154,9 +155,10 @@ mod tests {
     use super::{SCRIPTS, SDKS, compared, differs, read};
     use crate::restate::scenes::{self, ADMIN, CONNECTED, SCENES, SUITES};
 
-    /// Names of scenes in the last column of the table of docs/restate.md with the header `head`.
+    /// Names of scenes in the last column of the table of docs/how-to/restate.md with the header
+    /// `head`.
     fn named(head: &str) -> BTreeSet<String> {
-        let manual = Path::new(SCRIPTS).join("../../docs/restate.md");
+        let manual = Path::new(SCRIPTS).join("../../docs/how-to/restate.md");
         let manual = fs::read_to_string(manual).expect("the manual is there");
         let table = manual.lines().skip_while(|line| *line != head);
         let rows = table.skip(2).take_while(|line| line.starts_with('|'));
@@ -165,8 +167,8 @@ mod tests {
         names.map(str::to_owned).collect()
     }
 
-    /// Checks that the table of docs/restate.md names exactly the scenes whose answers differ with
-    /// the first SDK.
+    /// Checks that the table of docs/how-to/restate.md names exactly the scenes whose answers
+    /// differ with the first SDK.
     #[test]
     fn the_manual_names_each_scene_that_differs() {
         let named = named("| subject | here | scenes |");
@@ -180,8 +182,8 @@ mod tests {
         assert_eq!(named, kept, "what the manual names, and what differs");
     }
 
-    /// Checks that the table of docs/restate.md names only existing scenes, and all scenes that
-    /// were written for it.
+    /// Checks that the table of docs/how-to/restate.md names only existing scenes, and all scenes
+    /// that were written for it.
     #[test]
     fn the_manual_names_the_scenes_of_the_originals_cases() {
         let named = named("| class | cases | scenes |");
@@ -192,17 +194,17 @@ mod tests {
         assert_eq!(unnamed.collect::<Vec<_>>(), [""; 0], "what the manual does not name");
     }
 
-    /// Checks that the table of docs/restate.md has the right numbers of scenes for each SDK: all,
-    /// and those answered word for word.
+    /// Checks that the table of docs/how-to/restate.md has the right numbers of scenes for each
+    /// SDK: all, and those answered word for word.
     #[test]
     fn the_manual_counts_the_scenes_of_each_sdk() {
-        let manual = read(&Path::new(SCRIPTS).join("../../docs/restate.md"));
+        let manual = read(&Path::new(SCRIPTS).join("../../docs/how-to/restate.md"));
         for sdk in SDKS {
             let scenes = [SCENES, CONNECTED, ADMIN].into_iter().flatten();
             let suited: Vec<_> = scenes.filter(|scene| scene.suits(sdk)).collect();
             let same = suited.iter().filter(|scene| !differs(scene.name, sdk).exists()).count();
             let row = format!("| `{}` | {} | {same} |", sdk.name, suited.len());
-            assert!(manual.contains(&row), "docs/restate.md has no row {row}");
+            assert!(manual.contains(&row), "docs/how-to/restate.md has no row {row}");
         }
     }
 

@@ -10,8 +10,8 @@ use super::table::table;
 
 const BEGIN: &str = "# The HTTP API, route by route
 
-Made from the OpenAPI document, which a host serves at `/openapi.json`. [The HTTP API](../api.md) shows how the routes are used, who
-may ask, and what a client does with [problems](../api.md#problems).
+Made from the OpenAPI document, which a host serves at `/openapi.json`. [The HTTP API](api.md) shows how the routes are used, who
+may ask, and what a client does with [problems](api.md#problems).
 
 ";
 
@@ -53,7 +53,7 @@ fn problems(document: &Value) -> String {
     format!(
         "## What any route may answer\n\nA problem document (`application/problem+json`, \
          [Problem](#problem)) with a code. These are the codes by status; \
-         [Problems](../api.md#problems) says when each occurs.\n\n{table}"
+         [Problems](api.md#problems) says when each occurs.\n\n{table}"
     )
 }
 

@@ -1,6 +1,7 @@
-//! The reference equals the code: the pages under `docs/reference` are generated from the commands,
-//! the OpenAPI document and the contract, and compared with those in the repository. The tests of
-//! `segno-docs` generate the page of the SDK. This suite also runs the tutorials.
+//! The reference equals the code: `cli.md`, `http.md` and `wit.md` under `docs/reference` are
+//! generated from the commands, the OpenAPI document and the contract, and compared with those in
+//! the repository. The tests of `segno-docs` generate the page of the SDK. This suite also runs the
+//! tutorials.
 //!
 //! `SEGNO_GOLDEN=write cargo test -p tests reference::` writes the pages.
 

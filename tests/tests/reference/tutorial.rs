@@ -30,7 +30,7 @@ struct Tutorial {
 }
 
 const IN_RUST: Tutorial = Tutorial {
-    page: "docs/tutorial.md",
+    page: "docs/start/tutorial.md",
     language: "rust",
     fence: "rust",
     sources: &["src/lib.rs"],
@@ -38,7 +38,7 @@ const IN_RUST: Tutorial = Tutorial {
 };
 
 const IN_TYPESCRIPT: Tutorial = Tutorial {
-    page: "docs/tutorial-typescript.md",
+    page: "docs/start/tutorial-typescript.md",
     language: "ts",
     fence: "ts",
     sources: &["src/index.ts"],
@@ -50,7 +50,7 @@ const IN_TYPESCRIPT: Tutorial = Tutorial {
 };
 
 const IN_PYTHON: Tutorial = Tutorial {
-    page: "docs/tutorial-python.md",
+    page: "docs/start/tutorial-python.md",
     language: "py",
     fence: "python",
     sources: &["app.py", "test_app.py"],

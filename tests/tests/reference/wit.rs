@@ -8,7 +8,7 @@ use tests::documents::repository;
 const BEGIN: &str = "# The contract in WIT
 
 Made from `guest-sdk/wit/segno.wit`, the one contract between a host and the components that it runs.
-[The guest contract](../guest-contract.md) explains how it is used, with workflows in JavaScript and Python.
+[The guest contract](guest-contract.md) explains how it is used, with workflows in JavaScript and Python.
 
 ";
 

@@ -58,6 +58,19 @@ fn every_document_is_in_the_navigation_once() {
 }
 
 #[test]
+fn the_list_of_all_pages_is_in_the_order_of_the_navigation() {
+    const LIST: &str = "docs/README.md";
+    let page = documents().find(|document| document.path == LIST).expect("there is a list");
+    let links = page.markdown.lines().filter_map(|line| line.strip_prefix("- [")?.split_once("]("));
+    let listed: Vec<String> =
+        links.filter_map(|(_, rest)| Some(format!("docs/{}", rest.split_once(')')?.0))).collect();
+    let documents = documents().map(|document| document.path);
+    let others: Vec<&str> =
+        documents.filter(|path| path.starts_with("docs/") && *path != LIST).collect();
+    assert_eq!(listed, others);
+}
+
+#[test]
 fn every_link_and_anchor_leads_somewhere() {
     let pages = pages();
     let anchors: BTreeMap<&str, BTreeSet<&str>> =

@@ -13,7 +13,7 @@ use super::{
 const BEGIN: &str = "# The Rust SDK, item by item
 
 Made from the source of the package `segno-sdk`, which is used under the name `segno`: each public item with its signature and the first
-paragraph of its documentation. [Writing functions in Rust](../sdk.md) explains them, with examples.
+paragraph of its documentation. [Writing functions in Rust](../how-to/sdk.md) explains them, with examples.
 
 ";
 

@@ -1,5 +1,5 @@
-//! The metrics of this host, in the OpenMetrics format that Prometheus reads. `docs/metrics.md`
-//! explains each metric and when to act.
+//! The metrics of this host, in the OpenMetrics format that Prometheus reads.
+//! `docs/operating/metrics.md` explains each metric and when to act.
 //!
 //! Decisions of the engine are counted from the effects of its commits, so the numbers are exact.
 //! Values that only the store knows are read from the store at each scrape.

@@ -45,8 +45,8 @@ Examples:
   segno verify --bundle order-1001.segno-bundle  # its recorded results, in every order
   segno verify next.wasm order --bundle order-1001.segno-bundle
 
-The exit code is 0 if nothing was found and 10 if something was. docs/verify.md
-says what each finding means, and what a script is.")]
+The exit code is 0 if nothing was found and 10 if something was. The page verify.html of
+`segno docs` says what each finding means, and what a script is.")]
 pub struct VerifyArgs {
     /// Component file, or the folder of a project, which is built
     #[arg(value_name = "COMPONENT.wasm|PROJECT", required_unless_present = "bundle")]

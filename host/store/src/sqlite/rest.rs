@@ -1,8 +1,9 @@
 //! Releases the resources of an idle store: the writer's cached rows, SQLite's page caches, and the
 //! space of the write-ahead log.
 //!
-//! All of these are bounded (see the table in `docs/operations.md`), but without this a host would
-//! keep the memory of its busiest time forever. The next commit loads again what it needs.
+//! All of these are bounded (see the table in `docs/operating/operations.md`), but without this a
+//! host would keep the memory of its busiest time forever. The next commit loads again what it
+//! needs.
 
 use std::sync::Weak;
 

@@ -1390,6 +1390,7 @@ POST_SCHEDULES_ID_TRIGGER: Route[Trigger, Triggered] = Route("POST", "/v1/schedu
 POST_SCHEDULES_ID_BACKFILL: Route[Backfill, Backfilled] = Route("POST", "/v1/schedules/{id}/backfill", ())
 
 ProblemCode = Literal[
+    "alias-moved",
     "already-sent",
     "already-settled",
     "bad-request",
@@ -1398,7 +1399,6 @@ ProblemCode = Literal[
     "broken-body",
     "conflict",
     "diverges",
-    "exists",
     "foreign-host",
     "foreign-origin",
     "id-taken",
@@ -1443,6 +1443,7 @@ ProblemCode = Literal[
     "read-too-long",
     "replay-failed",
     "resource-busy",
+    "schedule-overlaps",
     "stale-token",
     "stale-version",
     "store-unavailable",

@@ -158,7 +158,7 @@ async fn a_deadline_that_came_is_carried_out_before_records_are_taken() {
     assert!(!row.promise.is_pending(), "a timeout always wins");
 }
 
-/// Verifies the partitioning of one database that docs/growing.md describes.
+/// Verifies the partitioning of one database that docs/concepts/growing.md describes.
 #[tokio::test(flavor = "multi_thread")]
 async fn tables_that_were_divided_by_the_invocation_are_used_like_any() {
     let Some(database) = database() else { return };

@@ -18,7 +18,7 @@ pub enum QueryRefusal {
     #[error("the query has more than {TOKENS} words and signs")]
     TooLong,
     /// The query contains an unsupported construct.
-    #[error("{0} is not answered here: docs/restate.md says what is")]
+    #[error("{0} is not answered here: the page /docs/restate.html of the host says what is")]
     Unsupported(String),
     /// The statement is not a query.
     #[error("{0} is not answered here: a query is one SELECT, which may begin with WITH")]
