@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use segno_core::{id::PromiseId, time::Millis};
+use segno_core::{id::PromiseId, promise::TaskStatus, time::Millis};
 use segno_engine::{
     claim::{ExecutionError, SuspensionResult},
     metrics::ClaimEnd,
@@ -112,7 +112,9 @@ impl ServiceRun {
         let handler = &self.handler;
         let state = match &handler.object {
             Some(object) if handler.sends_state => {
-                state::all(&*self.session.host().store, object).await?
+                let state = state::all(&*self.session.host().store, object).await?;
+                self.is_still_claimed().await?;
+                state
             }
             _ => None,
         };
@@ -362,9 +364,24 @@ impl ServiceRun {
             return Ok(None);
         };
         let value = state::value(&*self.session.host().store, object, &name).await?;
+        self.is_still_claimed().await?;
         Ok(match value {
             segno_restate::immutable::NotificationResult::Value(value) => Some(value),
             _ => None,
         })
+    }
+
+    /// Makes sure that the claim was held when state was read: a later claim may have written state
+    /// that the journal of this one knows nothing about.
+    async fn is_still_claimed(&self) -> Result<(), ExecutionError> {
+        let rows = self.session.promises(std::slice::from_ref(&self.id)).await?;
+        let task = rows.into_iter().flatten().find_map(|row| row.task);
+        let version = self.session.active.claim.version;
+        match task {
+            Some(task) if task.version == version && task.status() == TaskStatus::Acquired => {
+                Ok(())
+            }
+            _ => Err(ExecutionError::Lost),
+        }
     }
 }
