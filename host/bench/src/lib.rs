@@ -8,6 +8,8 @@
 
 pub mod report;
 
+mod comparison;
+
 mod machine;
 mod measure;
 
@@ -50,6 +52,7 @@ use clap::ValueEnum;
 use futures::{FutureExt as _, future::BoxFuture};
 use tokio::task::JoinSet;
 
+pub use comparison::{BenchComparison, ComparedFigure, compare};
 pub use resonate::hold;
 
 use segno_env::Env;

@@ -1,6 +1,6 @@
 //! The report of a benchmark.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// All results, with their conditions.
 #[derive(Debug, Clone, Serialize)]
@@ -67,7 +67,7 @@ pub struct Figure {
 }
 
 /// The kind of a figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FigureRole {
     /// A measurement of the host.
@@ -178,7 +178,7 @@ impl Figure {
 }
 
 /// The median, the minimum and the maximum of these.
-fn spread(values: &[f64]) -> (f64, f64, f64) {
+pub(super) fn spread(values: &[f64]) -> (f64, f64, f64) {
     (percentile(values, 50), percentile(values, 0), percentile(values, 100))
 }
 

@@ -1,11 +1,11 @@
 //! `segno bench`.
 
-use std::path::PathBuf;
+use std::{fs, path::PathBuf};
 
 use clap::{Args, ValueEnum as _};
 use comfy_table::Color as Ink;
 use segno_bench::{
-    BenchOptions, BenchScenario, bench, hold,
+    BenchComparison, BenchOptions, BenchScenario, bench, compare, hold,
     report::{BenchReport, BenchSection, Conditions, Figure, FigureRole, GoalVerdict},
 };
 use segno_env::Env;
@@ -29,6 +29,7 @@ Examples:
   segno bench steps throughput --repetitions 7
   segno bench --dir /var/lib --json > bench.json   # measures the disk under /var/lib
   segno bench --quick                              # takes seconds, for a first look
+  segno bench steps --against ./segno-before       # compares two programs
   segno bench peers --postgres postgres://segno@db/segno
   segno bench restate --restate-server ./restate-server
 
@@ -52,6 +53,12 @@ pub struct BenchArgs {
     /// postgres://USER@HOST/DATABASE
     #[arg(long, value_name = "ADDRESS", env = "SEGNO_BENCH_POSTGRES", hide_env_values = true)]
     postgres: Option<MaskedAddress>,
+    /// Compare with this other `segno` program: both measure in turns, each --repetitions times
+    #[arg(long, value_name = "PROGRAM", conflicts_with = "record")]
+    against: Option<PathBuf>,
+    /// Also write the report as JSON to this file
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     /// Program of Restate's server to measure services on as well (the native one, not a script that
     /// starts it)
     #[arg(long, value_name = "PATH", env = "SEGNO_BENCH_RESTATE_SERVER")]
@@ -95,9 +102,26 @@ impl BenchArgs {
             binary,
         };
         let progress = console.progress("measuring");
+        if let Some(other) = &self.against {
+            let compared = compare(&options, other, &|step| progress.say(step)).await;
+            drop(progress);
+            let comparison = compared.map_err(|error| failed(&error))?;
+            match console.json() {
+                true => console.document(&comparison)?,
+                false => show_comparison(&comparison, console)?,
+            }
+            return Ok(Exit::Done);
+        }
         let measured = bench(options, Env::system(), &|step| progress.say(step)).await;
         drop(progress);
         let report = measured.map_err(|error| failed(&error))?;
+        if let Some(file) = &self.record {
+            let text = serde_json::to_vec_pretty(&report).map_err(|error| failed(&error.into()))?;
+            fs::write(file, text).map_err(|error| {
+                let reason = format!("cannot write {}: {error}", file.display());
+                CliError::Other { code: "cannot-write", message: reason }
+            })?;
+        }
         match console.json() {
             true => console.document(&report)?,
             false => show(&report, console)?,
@@ -137,6 +161,46 @@ fn show(report: &BenchReport, console: &mut Console) -> Result<(), CliError> {
         console.line("")?;
     }
     conditions(&report.conditions, console)
+}
+
+fn show_comparison(comparison: &BenchComparison, console: &mut Console) -> Result<(), CliError> {
+    for figures in comparison.figures.chunk_by(|one, next| one.scenario == next.scenario) {
+        let scenario = figures.first().map_or("", |figure| &figure.scenario);
+        console.line(console.paint(BOLD, scenario))?;
+        let mut table = TextTable::new(&[
+            TextColumn::prose(""),
+            TextColumn::number("THIS"),
+            TextColumn::number("OTHER"),
+            TextColumn::whole(""),
+            TextColumn::number("RATIO"),
+            TextColumn::number("LEAST").rank(1),
+            TextColumn::number("GREATEST").rank(2),
+        ]);
+        for figure in figures {
+            table.row(vec![
+                TextCell::from(figure.name.clone()),
+                TextCell::from(number(figure.own)),
+                TextCell::from(number(figure.other)),
+                TextCell::from(figure.unit.clone()),
+                TextCell::from(number(figure.ratio)),
+                TextCell::from(number(figure.ratio_min)),
+                TextCell::from(number(figure.ratio_max)),
+            ]);
+        }
+        console.table(&table)?;
+        console.line("")?;
+    }
+    let [before, after] = comparison
+        .load
+        .map(|load| load.map_or_else(|| "?".to_owned(), |load| format!("{load:.1}")));
+    let (rounds, against) = (comparison.rounds, &comparison.against);
+    console.line(console.paint(
+        DIM,
+        &format!(
+            "this program beside {against}, {rounds} rounds in turns: medians, and THIS / OTHER in each round; load {before} before and {after} after"
+        ),
+    ))?;
+    Ok(())
 }
 
 fn table(section: &BenchSection, console: &mut Console) -> Result<(), CliError> {
