@@ -75,7 +75,7 @@ pub async fn compare(
     let before = machine::load();
     let mut rounds = Vec::with_capacity(options.repetitions);
     for round in 0..options.repetitions {
-        let mut measure = async |program: &Path| {
+        let measure = async |program: &Path| {
             let (number, of) = (round + 1, options.repetitions);
             say(format!("round {number} of {of}: `{}`", program.display()));
             measured(options, program).await
