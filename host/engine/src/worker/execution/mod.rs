@@ -128,7 +128,6 @@ impl LiveExecution {
     /// Delivers events to the guest, commits the commands it issues, and waits, until the workflow
     /// ends or suspends.
     async fn live(&mut self) -> Result<LiveEnd, ExecutionError> {
-        let mut yielded = self.worker.now();
         loop {
             if self.session.active.abort.is_cancelled() {
                 return Err(ExecutionError::Lost);
@@ -146,9 +145,6 @@ impl LiveExecution {
             if let Some(event) = result {
                 if self.must_commit(now) {
                     self.commit().await?;
-                } else if now > yielded {
-                    yielded = now;
-                    tokio::task::yield_now().await;
                 }
                 self.instance.resume(self.recorder.clone(), event).await?;
                 continue;
