@@ -6,6 +6,9 @@
 //! use
 //! ```
 //!
+//! The image of a source module ([`ModuleImage`](super::snapshot::ModuleImage)) is kept in the same
+//! way, in a directory of its own.
+//!
 //! Code with a wrong hash, or that the engine rejects, is compiled again. The cache is part of the
 //! data directory: anyone who can write there controls the host anyway, so the hash protects
 //! against accidents, not against attacks.
@@ -66,14 +69,7 @@ impl CodeCache {
 
     /// Loads the compiled code of `digest`. `None` if it is missing or damaged.
     pub(super) fn load(&self, engine: &Engine, digest: Digest) -> Option<Component> {
-        let code = self.code(digest);
-        let expected = fs::read_to_string(self.hash(digest)).ok()?;
-        let found = hash_of(&code).ok()?;
-        if expected.trim() != found {
-            tracing::warn!("the compiled code of {digest} is damaged, compiling it again");
-            return None;
-        }
-        self.touch(digest);
+        self.open_file(digest)?;
         self.map(engine, digest)
             .inspect_err(|error| {
                 tracing::warn!(
@@ -81,6 +77,19 @@ impl CodeCache {
                 );
             })
             .ok()
+    }
+
+    /// Opens the file of `digest`, whose bytes are those that were stored. `None` if it is missing
+    /// or damaged.
+    pub(super) fn open_file(&self, digest: Digest) -> Option<fs::File> {
+        let expected = fs::read_to_string(self.hash(digest)).ok()?;
+        let mut file = fs::File::open(self.code(digest)).ok()?;
+        if expected.trim() != hash_of(&mut file).ok()? {
+            tracing::warn!("what was kept of {digest} is damaged, making it again");
+            return None;
+        }
+        self.touch(digest);
+        Some(file)
     }
 
     /// Maps the compiled code of `digest`, which was just verified or compiled.
@@ -106,7 +115,7 @@ impl CodeCache {
     /// Stores code that is already in `file`. A reader sees the old file or the new one, and a
     /// mapping of the old one stays valid.
     pub(super) fn adopt(&self, digest: Digest, file: NamedTempFile) -> io::Result<()> {
-        let hash = hash_of(file.path())?;
+        let hash = hash_of(&mut fs::File::open(file.path())?)?;
         file.persist(self.code(digest)).map_err(|error| error.error)?;
         let mut file = self.place()?;
         io::Write::write_all(&mut file, hash.as_bytes())?;
@@ -213,12 +222,11 @@ fn remove(code: &Path) {
     }
 }
 
-fn hash_of(file: &Path) -> io::Result<String> {
+fn hash_of(file: &mut fs::File) -> io::Result<String> {
     let mut hash = Sha256::new();
-    let mut file = fs::File::open(file)?;
     let mut buffer = vec![0; 64 << 10];
     loop {
-        let read = io::Read::read(&mut file, &mut buffer)?;
+        let read = io::Read::read(file, &mut buffer)?;
         if read == 0 {
             return Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect());
         }

@@ -266,7 +266,7 @@ async fn begin(
 ) -> wasmtime::Result<GuestExports> {
     let exports = loaded.workflow.instantiate(store).await?;
     if let Some(image) = &loaded.image {
-        unbounded(store, async |store| exports.access().write(store, image).await).await?;
+        unbounded(store, async |store| exports.access().begin(store, image).await).await?;
     }
     Ok(exports)
 }

@@ -7,9 +7,9 @@ use tokio::sync::OnceCell;
 use wasmtime::component::Component;
 
 use super::{
-    GuestError, MemoryChange, activity::ActivityState, described::ComponentDescription,
-    engine::GuestEngine, exports::LinkedComponent, link, loading_error::LoadingError,
-    pool::ModuleShare, workflow::WorkflowState,
+    GuestError, activity::ActivityState, described::ComponentDescription, engine::GuestEngine,
+    exports::LinkedComponent, link, loading_error::LoadingError, pool::ModuleShare,
+    snapshot::ModuleImage, workflow::WorkflowState,
 };
 
 /// The reason that a module could not be prepared.
@@ -41,9 +41,8 @@ impl From<LoadError> for GuestError {
 /// A module, ready to be instantiated.
 pub(super) struct LoadedModule {
     pub(super) component: Component,
-    /// The memory with which each instance begins, as the difference from a new instance of the
-    /// component. `None` for a module that is a component.
-    pub(super) image: Option<Arc<MemoryChange>>,
+    /// The memory with which each instance begins. `None` for a module that is a component.
+    pub(super) image: Option<Arc<ModuleImage>>,
     /// The module's share of places in the pool.
     pub(super) share: ModuleShare,
     /// True if the module imports any WASI interface.
@@ -87,7 +86,7 @@ impl LoadedModule {
         &self,
         engine: &GuestEngine,
         digest: Digest,
-        image: MemoryChange,
+        image: ModuleImage,
     ) -> Result<Self, LoadError> {
         let component = self.component.clone();
         let share = engine.share(digest, &component).map_err(LoadError::Share)?;

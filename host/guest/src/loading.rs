@@ -5,18 +5,18 @@ use std::sync::Arc;
 use segno_core::source_module::SourceModule;
 
 use super::{
-    Limits, MemoryChange, Workflow as _, budget::Budget, engine::GuestEngine, instance::Instance,
-    loaded::LoadedModule, loading_error::LoadingError, turns::InstanceTurn,
+    Limits, Workflow as _, budget::Budget, engine::GuestEngine, instance::Instance,
+    loaded::LoadedModule, loading_error::LoadingError, snapshot::ModuleImage, turns::InstanceTurn,
 };
 
-/// The difference between an instance of `runtime` that has loaded the sources of `module`, and a
-/// new one.
+/// The memory with which instances of `module` begin: that of a new instance of `runtime` which has
+/// loaded the sources.
 pub(super) async fn image(
     engine: &Arc<GuestEngine>,
     limits: &Arc<Limits>,
     runtime: Arc<LoadedModule>,
     module: SourceModule,
-) -> Result<MemoryChange, LoadingError> {
+) -> Result<ModuleImage, LoadingError> {
     if !runtime.workflow.is_runtime() {
         return Err(LoadingError::NotRuntime(module.runtime));
     }
@@ -29,5 +29,5 @@ pub(super) async fn image(
     let loaded = instance.load(module.into_files()).await.map_err(LoadingError::Failed)?;
     loaded.map_err(LoadingError::Rejected)?;
     let loaded = instance.save().await.map_err(LoadingError::Failed)?;
-    Ok(loaded.since(&base))
+    Ok(ModuleImage::of(&loaded, &base))
 }

@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    io,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -19,8 +20,11 @@ use super::{
     loaded::{LoadError, LoadedModule},
     loading,
     loading_error::LoadingError,
+    snapshot::ModuleImage,
 };
 
+/// The version of images: one that another version made is made again.
+const IMAGES: u32 = 1;
 /// Maximum number of modules kept loaded; an instance keeps its module loaded beyond that.
 const LOADED: usize = 128;
 
@@ -47,6 +51,8 @@ pub(super) struct ModuleStore {
     runtimes: Option<Arc<ModuleStore>>,
     source: Arc<dyn ComponentSource>,
     cache: Option<Arc<CodeCache>>,
+    /// The images of source modules. `None` if nothing is kept, or this store has runtimes only.
+    images: Option<Arc<CodeCache>>,
     compiling: CompileService,
     loaded: Mutex<LoadedModules>,
 }
@@ -75,7 +81,8 @@ impl ModuleStore {
         compiler: Compiler,
         runtimes: Option<Arc<Self>>,
     ) -> Self {
-        let cache = cache_directory.and_then(|directory| {
+        let opened = |configuration: &str| {
+            let directory = cache_directory?;
             CodeCache::open(directory, configuration, limits.compiled_bytes)
                 .inspect_err(|error| {
                     tracing::warn!(
@@ -85,11 +92,14 @@ impl ModuleStore {
                 })
                 .ok()
                 .map(Arc::new)
-        });
+        };
+        let cache = opened(configuration);
+        let of_images = format!("{configuration}-images-{IMAGES}");
+        let images = runtimes.is_some().then(|| opened(&of_images)).flatten();
         let compiling =
             CompileService::new(compiler, Arc::clone(limits), Arc::clone(&engine), cache.clone());
         let (limits, loaded) = (Arc::clone(limits), Mutex::default());
-        Self { engine, limits, runtimes, source, cache, compiling, loaded }
+        Self { engine, limits, runtimes, source, cache, images, compiling, loaded }
     }
 
     /// Returns the module; the first request compiles and links it.
@@ -113,7 +123,7 @@ impl ModuleStore {
     /// Forgets a module that was refused, including its compiled code.
     pub(super) async fn forget(&self, digest: Digest) {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner).modules.remove(&digest);
-        if let Some(cache) = self.cache.clone() {
+        for cache in [&self.cache, &self.images].into_iter().flatten().cloned() {
             // If this fails, the code is removed later as the least recently used.
             let _ = blocking(move || cache.remove(digest)).await;
         }
@@ -175,10 +185,39 @@ impl ModuleStore {
                 }
                 error => LoadError::Host(error),
             })?;
-        let image = loading::image(&self.engine, &self.limits, runtime.clone(), module).await;
-        let module =
-            runtime.with_sources(&self.engine, digest, image.map_err(LoadError::Sources)?)?;
-        Ok(Arc::new(module))
+        let image = match self.kept_image(digest).await? {
+            Some(image) => image,
+            None => {
+                let image =
+                    loading::image(&self.engine, &self.limits, runtime.clone(), module).await;
+                self.keep_image(digest, image.map_err(LoadError::Sources)?).await?
+            }
+        };
+        Ok(Arc::new(runtime.with_sources(&self.engine, digest, image)?))
+    }
+
+    /// The image on disk. `None` if it is missing or damaged.
+    async fn kept_image(&self, digest: Digest) -> Result<Option<ModuleImage>, LoadError> {
+        let Some(images) = self.images.clone() else { return Ok(None) };
+        blocking(move || images.open_file(digest).and_then(|file| ModuleImage::open(file).ok()))
+            .await
+    }
+
+    /// Moves an image to the disk. It stays in memory if there is none, or it cannot be written.
+    async fn keep_image(
+        &self,
+        digest: Digest,
+        image: ModuleImage,
+    ) -> Result<ModuleImage, LoadError> {
+        let Some(images) = self.images.clone() else { return Ok(image) };
+        blocking(move || match moved(&images, digest, &image) {
+            Ok(kept) => kept,
+            Err(error) => {
+                tracing::warn!("the memory of {digest} takes room in the host: {error}");
+                image
+            }
+        })
+        .await
     }
 
     async fn compile(
@@ -190,6 +229,14 @@ impl ModuleStore {
         let engine = Arc::clone(&self.engine);
         blocking(move || LoadedModule::link(&engine, digest, component).map(Arc::new)).await?
     }
+}
+
+fn moved(images: &CodeCache, digest: Digest, image: &ModuleImage) -> io::Result<ModuleImage> {
+    let mut file = images.place()?;
+    image.write(&mut file)?;
+    let kept = file.reopen()?;
+    images.adopt(digest, file)?;
+    ModuleImage::open(kept)
 }
 
 async fn blocking<T: Send + 'static>(

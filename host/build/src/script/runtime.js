@@ -34,11 +34,27 @@ export const loader = {
       throw told(error);
     }
     module = globalThis.segnoModule;
+    wipe(sources.reduce((bytes, [, content]) => bytes + content.length, 0));
     if (!module?.functions) {
       throw 'the source exports no `functions`: end it with `export const { functions, messages, objects, runs, handlers, limits } = module({ workflows, activities });`';
     }
   },
 };
+
+// Overwrites what loading these bytes has freed: copies of the sources, about eight times as long. Zeros are no part of the
+// memory with which a module begins.
+function wipe(bytes) {
+  const zeros = [];
+  const fill = (bytes, size) => {
+    for (let left = bytes; left > 0; left -= size) zeros.push(new ArrayBuffer(size));
+  };
+  try {
+    fill(6 * bytes, 65536);
+    fill(2 * bytes, 16384);
+  } catch {
+    // The memory is full: more is not overwritten.
+  }
+}
 
 // An error with the lines of the sources, by the table at the beginning of the bundle.
 function told(error) {

@@ -8,6 +8,7 @@ are imported from memory.
 import segno_files  # isort: skip
 
 import contextlib
+import functools
 import gc
 import importlib.abc
 import importlib.machinery
@@ -218,8 +219,26 @@ importlib._bootstrap_external.FileLoader.get_data = _no_source
 # It parses parts of lines, and CPython looks for a file with the lines of what it cannot parse.
 traceback._extract_caret_anchors_from_line_segment = lambda segment: None
 segno_files.building = False
+
+
+def _filled():
+    """Objects in the holes between those that stay. Modules then get memory behind all of it, and change few of its pages."""
+    last = max(map(id, gc.get_objects()))
+    filling = []
+    while (end := id(block := bytes(1 << 20))) < last:
+        filling.append(block)
+    del block
+    # Small objects have a size of their own, in steps of 8 bytes.
+    sizes = (1 << 18, 1 << 16, 1 << 14, 1 << 12, *range(2048, 512, -64), *range(495, 0, -8))
+    for new in (*(functools.partial(bytes, size) for size in sizes), object):
+        while id(block := new()) < end:
+            filling.append(block)
+    return filling
+
+
 # What exists now is never looked at again when memory is collected.
 gc.collect()
+_filling = _filled()
 gc.freeze()
 
 

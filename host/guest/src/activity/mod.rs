@@ -16,8 +16,7 @@ use wasmtime::Store;
 use self::wasi::RealWasi;
 pub(super) use self::{imports::for_workflows, state::ActivityState};
 use super::{
-    ActivityContext, ActivityHost, Failure, FunctionKind, GuestError, MemoryChange, Outcome,
-    Payload,
+    ActivityContext, ActivityHost, Failure, FunctionKind, GuestError, Outcome, Payload,
     border::outcome_is_json,
     contract::outcome_size,
     cost,
@@ -25,6 +24,7 @@ use super::{
     exports::LinkedComponent,
     instance::unbounded,
     policy::Secrets,
+    snapshot::ModuleImage,
     trap::{TrapCause, explain},
     wasm::Wasm,
     workflow::check_size,
@@ -85,7 +85,7 @@ pub(super) async fn perform(
 struct AttemptCall {
     store: Store<ActivityState>,
     /// The memory with which the instance begins; see [`LoadedModule::image`](super::loaded::LoadedModule::image).
-    image: Option<Arc<MemoryChange>>,
+    image: Option<Arc<ModuleImage>>,
     function: String,
     input: Payload,
     context: ActivityContext,
@@ -115,7 +115,7 @@ impl AttemptCall {
         let Self { store, image, function, input, context } = self;
         let exports = linked.instantiate(store).await?;
         if let Some(image) = image {
-            unbounded(store, async |store| exports.access().write(store, image).await).await?;
+            unbounded(store, async |store| exports.access().begin(store, image).await).await?;
         }
         store.data().host.clone().begin().await;
         let (input, context) = (input.clone(), context.clone());

@@ -17,6 +17,7 @@ mod accessor;
 mod composed;
 mod core_module;
 mod files;
+mod image;
 mod memory;
 mod rewrite;
 mod source;
@@ -25,7 +26,8 @@ mod survey;
 use std::ops::Range;
 
 pub(crate) use self::{
-    access::InstanceAccess, accessor::ACCESSOR, rewrite::rewrite, source::AccessibleSource,
+    access::InstanceAccess, accessor::ACCESSOR, image::ModuleImage, rewrite::rewrite,
+    source::AccessibleSource,
 };
 pub use self::{
     files::{SnapshotFiles, SnapshotKey, SnapshotPolicy},

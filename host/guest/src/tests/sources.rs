@@ -1,9 +1,16 @@
 //! Modules that consist of sources, and the runtime that they share.
 
+use std::{
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
+
 use segno_core::source_module::SourceModule;
 
 use super::{activity::perform, *};
-use crate::{Event, InvalidComponent, JournalCall, LoadingError, Outcome};
+use crate::{
+    Event, InvalidComponent, JournalCall, LoadingError, Memory, Outcome, instance::Instance,
+};
 
 /// A runtime: a module answers with the content of its only file. An empty file is rejected, by its
 /// path.
@@ -81,6 +88,66 @@ async fn an_instance_of_a_source_module_is_saved_and_restored() {
     assert_eq!(change.bytes(), 8 << 10);
     second.restore("main", &[1; 32], &change).await.expect("it is restored");
     assert_eq!(answer(&mut *second).await, Some(Outcome::Success(json("\"one\""))));
+}
+
+#[tokio::test]
+async fn an_instance_is_one_that_loaded_its_sources_whether_its_image_is_kept_missing_or_damaged() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let keeping = |config: &mut WasmConfig| config.cache_dir = Some(folder.path().to_owned());
+    let runtime = runtime();
+    let module = module(&runtime, "a", &format!("\"{}\"", "x".repeat(10_000)));
+    let without_disk = host(&[&runtime, &module]);
+    let itself = loaded(&without_disk, &runtime, &module).await;
+    assert!(saved(&without_disk, &module).await == itself);
+    let new_host = || host_with(&[&runtime, &module], keeping);
+    let image = || std::fs::metadata(image_of(folder.path(), &module)).expect("it is kept").ino();
+    assert!(saved(&new_host(), &module).await == itself);
+    let first = image();
+    let host = new_host();
+    assert!(saved(&host, &module).await == itself);
+    assert_eq!(image(), first, "it is not loaded again");
+    let module_loaded = host.modules.get(Digest::of(&module)).await.expect("it is loaded");
+    let held = module_loaded.image.as_ref().map(|image| image.held_bytes());
+    assert_eq!(held, Some(0), "its bytes are on disk alone");
+
+    let path = image_of(folder.path(), &module);
+    let mut bytes = std::fs::read(&path).expect("it is kept");
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(&path, &bytes).expect("it is writable");
+    assert!(saved(&new_host(), &module).await == itself);
+    let second = image();
+    assert_ne!(second, first, "it is made again");
+    std::fs::remove_file(&path).expect("it is kept");
+    let host = new_host();
+    assert!(saved(&host, &module).await == itself);
+    // A host that has it open reads it although it was removed.
+    std::fs::remove_file(&path).expect("it is made again");
+    assert!(saved(&host, &module).await == itself);
+}
+
+/// The memory of an instance of `runtime` that has loaded the sources of `module` itself.
+async fn loaded(wasm: &Wasm, runtime: &Arc<[u8]>, module: &Arc<[u8]>) -> Memory {
+    let digest = Digest::of(runtime);
+    let runtime = wasm.accessible.get(digest).await.expect("it is a runtime");
+    let budget = wasm.budget(digest);
+    let instance = Instance::new(&wasm.engine, budget, runtime).await;
+    let mut instance = instance.expect("it begins");
+    let files = SourceModule::decode(module).expect("it is a module").into_files();
+    instance.load(files).await.expect("it answers").expect("it is loaded");
+    instance.save().await.expect("it can be saved")
+}
+
+async fn saved(wasm: &Wasm, module: &Arc<[u8]>) -> Memory {
+    let instance = wasm.accessible(Digest::of(module), None).await;
+    instance.expect("it can be read").save().await.expect("it can be saved")
+}
+
+fn image_of(folder: &Path, module: &Arc<[u8]>) -> PathBuf {
+    let name = format!("{}.cwasm", Digest::of(module));
+    let kept = std::fs::read_dir(folder).expect("there is a cache").flatten();
+    let mut kept = kept.map(|directory| directory.path().join(&name));
+    kept.find(|path| path.is_file()).expect("its image is kept")
 }
 
 #[tokio::test]
