@@ -325,3 +325,32 @@ def test_instances_of_object_need_a_key() -> None:
 
     with pytest.raises(ValueError, match="the key of a Cart is ''"):
         TestHost().run(calls)
+
+
+@workflow(signals={"go": int}, promises={"answer": bool})
+async def typed(ctx: Context) -> object:
+    try:
+        await ctx.send_signal(ctx.id, "go", "x")
+    except Failure as refused:
+        ctx.log(refused.message)
+    try:
+        return [await ctx.signal("go", int), await ctx.promise("answer", bool)]
+    except Failure:
+        return "a host would not have told the workflow"
+
+
+def test_what_does_not_fit_is_refused_to_its_sender() -> None:
+    host = TestHost()
+    host.signal("go", "x")
+    with pytest.raises(Failure, match="the value of the signal 'go' is 'x', a text: it has to be a whole number"):
+        host.run(typed)
+    host = TestHost()
+    host.signal("go", 1)
+    host.promise("answer").resolve("x")
+    with pytest.raises(Failure, match="the value of the promise 'answer' is 'x', a text: it has to be true or false"):
+        host.run(typed)
+    host = TestHost()
+    host.signal("go", 1)
+    host.promise("answer").resolve(True)
+    assert host.run(typed) == [1, True]
+    assert "the signal 'go' is 'x', a text: it has to be a whole number" in [message for _, message in host.logs]

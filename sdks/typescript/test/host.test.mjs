@@ -23,7 +23,7 @@ function project(name) {
   assert.equal(unpacked.status, 0, unpacked.stderr);
   mkdirSync(path.join(home, 'node_modules/@segno'));
   spawnSync('mv', [path.join(home, 'node_modules/package'), path.join(home, 'node_modules/@segno/sdk')]);
-  for (const other of ['zod', 'valibot', 'arktype', '@ark', 'arkregex', '@valibot', 'date-fns', 'uuid', 'lodash-es', 'nanoid', '@standard-schema', '@ungap', 'whatwg-url-minimum']) {
+  for (const other of ['zod', 'valibot', 'arktype', '@ark', 'arkregex', '@valibot', 'date-fns', 'uuid', 'lodash-es', 'nanoid', '@cfworker', '@standard-schema', '@ungap', 'whatwg-url-minimum']) {
     const there = path.join(sdk, 'node_modules', other);
     symlinkSync(there, path.join(home, 'node_modules', other));
   }
