@@ -103,6 +103,7 @@ const DEFECTS = [
   ['text', /src\/index\.ts:\d+: text was thrown, which is no Error/],
   ['settings', /src\/index\.ts:\d+: ReferenceError: process is not defined: there is no `process` here: an activity reads settings with `ctx\.env/],
   ['numbers', /src\/index\.ts:\d+: ReferenceError: Intl is not defined: there is no `Intl` here/],
+  ['sloppy', /src\/index\.ts:\d+: ReferenceError: undeclared is not defined/],
   ['lost', /src\/index\.ts:\d+: Error: lost/],
   ['circular', /src\/index\.ts:\d+: TypeError: the result of `circular`, at `b\.c`, is a part of itself/],
   ['typo', /src\/index\.ts:\d+: TypeError: `cal` is not a command .*; do you mean `call`\?/],

@@ -196,5 +196,7 @@ const packed = shifted.map((entries) => entries.map((entry) => entry.join(',')).
 const kept = JSON.stringify(sdk ? { sources: lined.sources, packed } : { sources: lined.sources, lines: shifted });
 // First, so that an error while the bundle is loaded has its place.
 const code = readFileSync(bundle, 'utf8');
-const explained = sdk ? `try {${code}} catch (error) { throw globalThis.segnoExplained?.(error) ?? error; }` : code;
+// As in an ES module. A variable of strict code that is evaluated is no global.
+const strict = `globalThis.segnoModule = (() => { 'use strict'; ${code}\nreturn segnoModule; })();`;
+const explained = sdk ? `try { ${strict} } catch (error) { throw globalThis.segnoExplained?.(error) ?? error; }` : strict;
 writeFileSync(bundle, `globalThis.segnoLines = ${kept};${'\n'.repeat(FIRST_LINE)}${explained}`);
