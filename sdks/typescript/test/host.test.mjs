@@ -126,6 +126,26 @@ test('failures of activities name what an activity cannot do', { skip }, async (
   }
 });
 
+test('a divergence names the lines that asked, now and before; a waiting workflow names its line', { skip }, async () => {
+  const home = path.join(folder, 'natural');
+  const deploy = (...lines) => {
+    const source = ["import { workflow } from '@segno/sdk';", ...lines, 'async function step(ctx, name) {', '  await ctx.run(name, () => 1);', '}'];
+    source.push('export const order = workflow(async (_, ctx) => {', '  await ctx.sleep(1);');
+    source.push(`  await step(ctx, 'step ${lines.length}');`, "  await ctx.promise('never');", '});');
+    writeFileSync(path.join(home, 'src/diverging.ts'), source.join('\n'));
+    writeFileSync(path.join(home, 'package.json'), JSON.stringify({ main: 'src/diverging.ts', dependencies: { '@segno/sdk': '*' } }));
+    host.deploy(build(home), 'diverging');
+  };
+  deploy();
+  await host.invoke('diverging/order', 'diverging', null);
+  await host.until('diverging', ['suspended']);
+  assert.match(host.cli('why', 'diverging').stdout, /in its code:\s+src\/diverging\.ts:8\b/);
+  deploy('// One line more.');
+  const { status, stdout } = host.cli('replay', 'diverging', '--module', 'diverging');
+  assert.equal(status, 7);
+  assert.match(stdout, /asked: {4}command 1: run `step 1`\s+src\/diverging\.ts:4\b[^]*src\/diverging\.ts:8\b[^]*recorded by the earlier code at:\s+src\/diverging\.ts:3\b[^]*src\/diverging\.ts:7\b/);
+});
+
 test('a build names the module of Node, and the schema, that a component cannot have', { skip }, () => {
   const broken = (source) => {
     const home = path.join(folder, 'natural');

@@ -64,6 +64,17 @@ def calling_place() -> str | None:
     return None
 
 
+def calling_frames() -> list[str]:
+    """The author's code that is being executed, as lines `at FUNCTION (FILE:LINE)`, the innermost first."""
+    lines = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if is_of_author(frame.f_code.co_filename):
+            lines.append(f"    at {frame.f_code.co_qualname} ({shown_file(frame.f_code.co_filename)}:{frame.f_lineno})")
+        frame = frame.f_back
+    return lines
+
+
 def waiting_place(awaitable: Any) -> str | None:
     """`FILE:LINE` of the author's code in which a coroutine waits; the innermost one."""
     found = None
