@@ -156,6 +156,7 @@ test('a build names the module of Node, and the schema, that a component cannot 
   assert.throws(broken("import { readFileSync } from 'node:fs';\nexport const a = readFileSync;"), /`node:fs` is a module of Node.*`ctx\.files`[^]*src\/broken\.ts:1/);
   assert.throws(broken('export const a = 1;'), /the entry file exports no function/);
   const module = (line) => broken(`import { workflow } from '@segno/sdk';\nconsole.log('loading');\n${line}\nexport const w = workflow(async () => {});`);
+  assert.throws(module("import { a } from 'left-padd';\nconst b = a;"), /\] the package `left-padd` is not installed: is it misspelled[?] If not: `npm install left-padd`[^]*src\/broken\.ts:3/);
   assert.throws(module('const a = await 1;'), /a top-level `await` cannot work[^]*src\/broken\.ts:3/);
   assert.throws(module("void fetch('https://example.com');"), /`fetch` is called while the module is loaded[^]*src\/broken\.ts:3/);
   assert.throws(module('setTimeout(() => {}, 1);'), /`setTimeout` is called while the module is loaded/);

@@ -105,6 +105,23 @@ async fn sources_that_cannot_be_loaded_are_refused_and_the_reason_is_named() {
 }
 
 #[tokio::test]
+async fn code_that_does_not_end_while_it_is_loaded_is_named() {
+    let runtime = Guest {
+        items: r#"(func (export "segno:workflow/loader@0.2.0#load") (param i32 i32) (result i32)
+            (loop $forever (br $forever)) unreachable)"#
+            .into(),
+        describes: &["loader"],
+        ..Guest::default()
+    };
+    let runtime = runtime.component();
+    let wasm = host(&[&runtime]);
+    let refused = wasm.inspect(module(&runtime, "a", "1")).await;
+    let Err(InvalidComponent::Sources(LoadingError::TooLong { limit_ms: 200 })) = refused else {
+        panic!("{refused:?}");
+    };
+}
+
+#[tokio::test]
 async fn a_runtime_is_compiled_once() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let runtime = runtime();
