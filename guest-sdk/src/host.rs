@@ -93,7 +93,7 @@ impl CommandJournal for HostJournal {
         signals::unread(signals);
     }
 
-    fn continue_as_new(&self, next: &GenerationStart, _: &wit::Outcome) {
+    fn continue_as_new(&self, next: &GenerationStart) {
         generations::continue_as_new(&next.input, next.same_code);
     }
 }

@@ -433,7 +433,7 @@ impl CurrentInvocation {
             self.journal.unread(&unread);
         }
         match next {
-            Some(next) => self.journal.continue_as_new(&next, outcome),
+            Some(next) => self.journal.continue_as_new(&next),
             None => self.journal.finish(outcome),
         }
     }

@@ -200,11 +200,8 @@ pub(crate) trait CommandJournal: Send + Sync {
         let _ = signals;
     }
 
-    /// Ends a generation. A test treats this like any other end, with this outcome.
-    fn continue_as_new(&self, next: &GenerationStart, outcome: &wit::Outcome) {
-        let _ = next;
-        self.finish(outcome);
-    }
+    /// Ends a generation, and starts the next one.
+    fn continue_as_new(&self, next: &GenerationStart);
 
     /// Registers a function of this crate that is about to be called, by what
     /// [`announce`](crate::function::announce) gives; only a test uses this.

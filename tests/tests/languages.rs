@@ -495,6 +495,8 @@ fn script(course: &Course, versions: &Versions) -> Vec<Step> {
         script.extend([
             write("given-up"),
             deploy(),
+            // A divergence names the author's line.
+            step("segno replay old --module shop", 7, &["diverged after", workflow]),
             start("trip", "trip"),
             confirm("trip", 4, "trip  rejected"),
             ended("trip", 4, &[&format!("nobody goes; saga `s`: `{}` undone", course.activity)]),

@@ -44,6 +44,7 @@ pub(super) enum WorldRequest {
     Command(u32, WorkflowCommand),
     Ran(u32, wit::Outcome),
     Finished(wit::Outcome),
+    Continued(GenerationStart),
 }
 
 pub(super) struct TestRecorder {
@@ -111,11 +112,11 @@ impl TestRecorder {
         self.state().records.clone()
     }
 
-    fn end(&self, record: TestRecord, outcome: &wit::Outcome) {
+    fn end(&self, record: TestRecord, request: WorldRequest) {
         let mut state = self.state();
         state.finished = true;
         state.records.push(record);
-        state.todo.push_back(WorldRequest::Finished(outcome.clone()));
+        state.todo.push_back(request);
     }
 
     /// Number of issued commands.
@@ -189,16 +190,16 @@ impl CommandJournal for TestRecorder {
     }
 
     fn finish(&self, outcome: &wit::Outcome) {
-        self.end(TestRecord::Finished(outcome.clone()), outcome);
+        self.end(TestRecord::Finished(outcome.clone()), WorldRequest::Finished(outcome.clone()));
     }
 
     fn unread(&self, signals: &[u32]) {
         self.state().issue(TestRecord::Unread(signals.to_vec()));
     }
 
-    fn continue_as_new(&self, next: &GenerationStart, outcome: &wit::Outcome) {
+    fn continue_as_new(&self, next: &GenerationStart) {
         self.state().issue(TestRecord::Continued(next.clone()));
-        self.end(TestRecord::HandedOver, outcome);
+        self.end(TestRecord::HandedOver, WorldRequest::Continued(next.clone()));
     }
 
     fn learn(&self, entry: &dyn Any) {

@@ -12,9 +12,9 @@ use super::{
     doubles::{Doubles, SeenRequest},
     journal,
     recorder::{TestState, lock},
-    replay,
+    replay::{self, WorkflowHistory},
     scenario::{Arrival, PromiseScript, PromiseSelector, SignalScript, TestScenario},
-    world::{TestReport, TestWorld},
+    world::{TestReport, TestWorld, generations::generation},
 };
 use crate::{
     bindings::segno::workflow::types as wit,
@@ -436,13 +436,21 @@ impl Test {
     }
 
     /// The records of an invocation's journal, by its id, in the form in which a host shows them
-    /// (`GET /v1/invocations/{id}/journal`). Digests are left out.
+    /// (`GET /v1/invocations/{id}/journal`). Digests are left out. Of a workflow that continued as
+    /// new it is that of the newest generation; the older ones are `{id}/g/1` and so on.
     ///
     /// # Panics
     /// If there was no run yet, or no workflow with this id in it.
     pub fn journal(&self, invocation: &str) -> Vec<Value> {
         let histories = &self.report().histories;
-        let found = histories.iter().find(|history| history.facts.invocation == invocation);
+        let (first, number) = generation(invocation);
+        let generations =
+            histories.iter().filter(|one| generation(&one.facts.invocation).0 == first);
+        let number_of = |one: &&WorkflowHistory| generation(&one.facts.invocation).1;
+        let found = match first == invocation {
+            true => generations.max_by_key(number_of),
+            false => generations.into_iter().find(|one| number_of(one) == number),
+        };
         let found = found.unwrap_or_else(|| {
             let known = histories.iter().map(|history| history.facts.invocation.as_str());
             let known: Vec<&str> = known.collect();

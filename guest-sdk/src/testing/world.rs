@@ -1,6 +1,7 @@
 //! The host's role in a test: starts invocations, executes their commands, and advances virtual
 //! time.
 
+pub(super) mod generations;
 #[cfg(feature = "graph")]
 mod graph;
 mod objects;
@@ -64,6 +65,8 @@ pub(super) struct TestWorld<'a> {
     scenario: &'a mut TestScenario,
     common: Arc<Mutex<TestState>>,
     invocations: BTreeMap<String, TestInvocation>,
+    /// The newest generations of invocations that have continued as new.
+    newest: BTreeMap<String, String>,
     /// Future actions by time; actions at equal times are ordered by their definition.
     due: BTreeMap<(u64, u64), TestAction>,
     decided: u64,
@@ -176,6 +179,7 @@ impl<'a> TestWorld<'a> {
             scenario,
             common,
             invocations: BTreeMap::new(),
+            newest: BTreeMap::new(),
             due: BTreeMap::new(),
             decided: 0,
             open: BTreeMap::new(),
@@ -227,11 +231,12 @@ impl<'a> TestWorld<'a> {
             None => self.begin(root.to_owned(), entry, input, None),
         }
         loop {
-            let running = &self.invocations[root];
+            let root = self.newest(root);
+            let running = &self.invocations[&root];
             if let Some(outcome) = running.outcome.clone() {
-                return self.report(root, outcome);
+                return self.report(&root, outcome);
             }
-            let Some(((at_ms, _), action)) = self.due.pop_first() else { self.stuck(root) };
+            let Some(((at_ms, _), action)) = self.due.pop_first() else { self.stuck(&root) };
             self.now_ms = self.now_ms.max(at_ms);
             self.act(action);
         }
@@ -366,6 +371,15 @@ impl<'a> TestWorld<'a> {
                         self.answer(self.now_ms, &parent, command, outcome);
                     }
                     self.leave(id);
+                }
+                WorldRequest::Continued(next) => {
+                    let running =
+                        self.invocations.get_mut(id).expect("only a known invocation is attended");
+                    running.outcome = Some(null());
+                    #[cfg(feature = "graph")]
+                    self.stop_graphs_of(id);
+                    self.stop_calls_of(id);
+                    self.continue_as_new(id, next);
                 }
             }
         }
@@ -646,7 +660,7 @@ impl<'a> TestWorld<'a> {
 
     /// Sends a signal to another invocation. Returns the answer for the sender.
     fn send_signal(&mut self, invocation: String, signal: wit::Signal) -> wit::Outcome {
-        let Some(receiver) = self.invocations.get(&invocation) else {
+        let Some(receiver) = self.invocations.get(&self.newest(&invocation)) else {
             let message = format!("`{invocation}` does not exist");
             return failure(Error::terminal(Error::NOT_FOUND, message));
         };
@@ -687,8 +701,8 @@ impl<'a> TestWorld<'a> {
             TestAction::Complete { invocation, command, outcome } => {
                 self.complete(&invocation, command, outcome)
             }
-            TestAction::Tell { invocation, event } => self.tell(&invocation, event),
-            TestAction::Ask { invocation, ask } => self.ask(&invocation, &ask),
+            TestAction::Tell { invocation, event } => self.tell(&self.newest(&invocation), event),
+            TestAction::Ask { invocation, ask } => self.ask(&self.newest(&invocation), &ask),
             TestAction::Settle { promise, mut settler } => {
                 let outcome = settler(&promise);
                 self.settle(&promise, outcome);

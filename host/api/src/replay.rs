@@ -123,8 +123,19 @@ fn shown(divergence: &Divergence, report: &ReplayReport) -> DivergenceView {
             divergence.asked()
         ),
         fields: fields.collect(),
-        details: report.stack.details(),
+        details: places(report),
     }
+}
+
+/// The stack at the difference, and the frames of the recorded command as `recorded_frames`.
+fn places(report: &ReplayReport) -> Option<serde_json::Value> {
+    let recorded = report.recorded_stack.details();
+    let recorded = recorded.and_then(|recorded| recorded.get("frames").cloned());
+    let mut details = report.stack.details();
+    if let Some(frames) = recorded {
+        details.get_or_insert_with(|| serde_json::json!({}))["recorded_frames"] = frames;
+    }
+    details
 }
 
 /// Builds the report of a guest that failed during the replay, with the number of matched records.

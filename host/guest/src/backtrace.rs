@@ -10,9 +10,9 @@ use super::text::cut;
 /// Maximum size of the text, in bytes.
 const TEXT_BYTES: usize = 8 << 10;
 /// Maximum size of the name of a function or file, in bytes.
-const NAME_BYTES: usize = 512;
+pub(super) const NAME_BYTES: usize = 512;
 /// Maximum number of frames of the author's code.
-const FRAMES: usize = 16;
+pub(super) const FRAMES: usize = 16;
 
 /// Where `segno build` places the folder of the workspace.
 const WORKSPACE: &str = "/workspace/";

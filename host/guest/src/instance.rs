@@ -51,7 +51,7 @@ impl Instance {
     ) -> Result<Self, GuestError> {
         let places = engine.pool().room(&loaded.share).await;
         let turn = budget.turn();
-        let mut store = WorkflowState::store(engine, budget, loaded.wasi);
+        let mut store = WorkflowState::store(engine, budget, &loaded);
         let described = loaded.described.get().cloned();
         let running = engine.running();
         // A component's start functions may take long as well.
@@ -303,7 +303,12 @@ impl InstanceCall {
         let stop = state.wasi.as_mut().and_then(|wasi| wasi.end_call());
         let last_words = state.last_words();
         let value = answer
-            .map_err(|error| explain(&error, &state.budget, FunctionKind::Workflow, last_words))?;
+            .map_err(|error| explain(&error, &state.budget, FunctionKind::Workflow, last_words));
+        let backtrace = value.as_ref().err().and_then(GuestError::backtrace).cloned();
+        if let Some(stopped) = state.command_place.end(backtrace) {
+            return Err(stopped);
+        }
+        let value = value?;
         if let Some(stop) = stop {
             return Err(GuestError::Stopped { stop, backtrace: None });
         }

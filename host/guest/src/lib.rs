@@ -50,6 +50,7 @@ mod wasi;
 // The errors of guests, with their places.
 mod backtrace;
 pub mod border;
+mod command_place;
 mod panics;
 mod platform;
 mod trap;

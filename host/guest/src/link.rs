@@ -144,14 +144,15 @@ fn refuse<T: 'static>(
     Ok(())
 }
 
-/// Refuses to open files, with two exceptions that return "not found": opening a *directory* is a
-/// search for something optional, and a runtime opens its script's source to show a line of it in a
-/// stack trace.
+/// Refuses to open files, with exceptions that return "not found": opening a *directory* is a search
+/// for something optional, and a runtime opens its script's source to show a line of it in a stack
+/// trace. Names such as `<string>` stand for code that is in no file.
 fn open<T: 'static>(instance: &mut LinkerInstance<'_, T>, refusal: String) -> wasmtime::Result<()> {
     type Parameters = (Resource<NoResource>, PathFlags, String, OpenFlags, DescriptorFlags);
     instance.func_wrap(OPEN, move |_, (_, _, path, open, how): Parameters| {
-        let reads_source = SOURCES.iter().any(|extension| path.ends_with(extension))
-            && !how.contains(DescriptorFlags::WRITE);
+        let is_source = SOURCES.iter().any(|extension| path.ends_with(extension))
+            || path.trim_start_matches('/').starts_with('<');
+        let reads_source = is_source && !how.contains(DescriptorFlags::WRITE);
         if open.contains(OpenFlags::DIRECTORY) || reads_source {
             return Ok((no_entry::<Resource<NoResource>>(),));
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use segno_core::source_module::SourceModule;
 
 use super::{
-    Limits, Workflow as _, budget::Budget, engine::GuestEngine, instance::Instance,
+    GuestError, Limits, Workflow as _, budget::Budget, engine::GuestEngine, instance::Instance,
     loaded::LoadedModule, loading_error::LoadingError, snapshot::ModuleImage, turns::InstanceTurn,
 };
 
@@ -26,7 +26,10 @@ pub(super) async fn image(
     let mut instance =
         Instance::new(engine, budget, runtime).await.map_err(LoadingError::Failed)?;
     let base = instance.save().await.map_err(LoadingError::Failed)?;
-    let loaded = instance.load(module.into_files()).await.map_err(LoadingError::Failed)?;
+    let loaded = instance.load(module.into_files()).await.map_err(|error| match error {
+        GuestError::OutOfTime { limit_ms, .. } => LoadingError::TooLong { limit_ms },
+        error => LoadingError::Failed(error),
+    })?;
     loaded.map_err(LoadingError::Rejected)?;
     let loaded = instance.save().await.map_err(LoadingError::Failed)?;
     Ok(ModuleImage::of(&loaded, &base))

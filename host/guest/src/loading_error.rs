@@ -17,7 +17,12 @@ pub enum LoadingError {
     /// The runtime rejected the sources.
     #[error("{0}")]
     Rejected(String),
-    /// Loading trapped, ran out of time, or left something open.
+    /// The code outside of functions does not end.
+    #[error(
+        "the code outside of functions did not end within {limit_ms} ms of CPU time: it runs once, while the sources are loaded; look for an endless loop at the top of a file, or raise `limits.cpu_ms`"
+    )]
+    TooLong { limit_ms: u64 },
+    /// Loading trapped, or left something open.
     #[error("the sources cannot be loaded: {0}")]
     Failed(GuestError),
 }

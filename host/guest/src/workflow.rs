@@ -5,9 +5,10 @@ use wasmtime_wasi::{WasiCtxView, WasiView};
 
 use super::{
     CallOptions, GuestCommand, HttpRequest, HttpResponse, JournalAnswer, JournalCall, Level,
-    Outcome, Payload, PromiseOptions, SharedJournal,
+    Outcome, Payload, PromiseOptions, SharedJournal, StopReason,
     bindings::segno::workflow::{activity, configuration, files, journal, types},
     budget::Budget,
+    command_place::CommandPlace,
     commands::{
         CallCommand, CancelCommand, HttpCommand, PromiseCommand, PublishCommand, RunCommand,
         SendCommand, SettleCommand, SleepCommand,
@@ -16,6 +17,7 @@ use super::{
     cost,
     engine::GuestEngine,
     imports::{INSTEAD_OF_CONFIGURATION, INSTEAD_OF_FILES, INSTEAD_OF_SECRETS},
+    loaded::LoadedModule,
     state::OwnObject,
     trap::TrapCause,
     wasi::DeterministicWasi,
@@ -28,17 +30,24 @@ pub(super) struct WorkflowState {
     /// Set for a function of an object, from its start on.
     pub(super) object: Option<OwnObject>,
     pub(super) budget: Budget,
+    pub(super) command_place: CommandPlace,
     /// Set for components that import WASI.
     pub(super) wasi: Option<Box<DeterministicWasi>>,
 }
 
 impl WorkflowState {
-    /// Creates the store for an instance with this budget, and with WASI if its module imports that.
-    pub(super) fn store(engine: &GuestEngine, budget: Budget, imports_wasi: bool) -> Store<Self> {
-        let wasi = imports_wasi.then(|| Box::new(DeterministicWasi::new(budget.log_room())));
+    /// Creates the store for an instance of a module with this budget, and with WASI if the module
+    /// imports that.
+    pub(super) fn store(
+        engine: &GuestEngine,
+        budget: Budget,
+        loaded: &LoadedModule,
+    ) -> Store<Self> {
+        let wasi = loaded.wasi.then(|| Box::new(DeterministicWasi::new(budget.log_room())));
         let fuel = budget.crossing_fuel();
-        let mut store =
-            Store::new(engine.wasmtime(), Self { journal: None, object: None, budget, wasi });
+        let command_place = CommandPlace::new(loaded.image.is_some());
+        let state = Self { journal: None, object: None, budget, command_place, wasi };
+        let mut store = Store::new(engine.wasmtime(), state);
         store.set_hostcall_fuel(fuel);
         if engine.counts() {
             cost::begin(&mut store);
@@ -66,12 +75,19 @@ impl WorkflowState {
     }
 
     fn ask(&self, ask: JournalCall) -> wasmtime::Result<JournalAnswer> {
+        self.answer(ask)?.map_err(|stop| TrapCause::Stopped(stop).into())
+    }
+
+    fn answer(&self, ask: JournalCall) -> wasmtime::Result<Result<JournalAnswer, StopReason>> {
+        if let Some(stop) = self.command_place.stop() {
+            return Ok(Err(stop.clone()));
+        }
         let Some(journal) = &self.journal else {
             let message = "the functions of `segno:workflow/journal` may be called during `start` and `resume` only";
             return Err(TrapCause::Refused(message.into()).into());
         };
         let mut journal = journal.lock().expect("a journal does not panic");
-        journal.ask(ask).map_err(|stop| TrapCause::Stopped(stop).into())
+        Ok(journal.ask(ask))
     }
 
     pub(super) fn command(&mut self, command: impl Into<GuestCommand>) -> wasmtime::Result<u32> {
@@ -85,7 +101,14 @@ impl WorkflowState {
     /// too much.
     fn hand_over(&mut self, ask: JournalCall) -> wasmtime::Result<JournalAnswer> {
         self.budget.hand_over(ask.size())?;
-        self.ask(ask)
+        let question = self.command_place.question(&ask);
+        match (self.answer(ask)?, question) {
+            (Err(stop), Some(question)) if self.command_place.stop().is_none() => {
+                self.command_place.put_off(stop);
+                Ok(question)
+            }
+            (answer, _) => answer.map_err(|stop| TrapCause::Stopped(stop).into()),
+        }
     }
 
     /// Refuses a payload above the limit; `what` is evaluated only then.
@@ -206,6 +229,10 @@ impl journal::Host for WorkflowState {
     }
 
     fn log(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
+        if let Some(stop) = self.command_place.stop().cloned() {
+            self.command_place.read(&message);
+            return Err(TrapCause::Stopped(stop).into());
+        }
         let admitted = self.budget.log_room().admit(level, message);
         // Outside of an execution, only a panic in `describe` is logged.
         match admitted.filter(|_| self.journal.is_some()) {

@@ -23,6 +23,11 @@ pub(super) fn divergence(replay: &model::Replay, console: &mut Console) -> Resul
     let Some(divergence) = &replay.divergence else { return Ok(()) };
     console.line(&divergence.message)?;
     show::frames(divergence.details.as_ref(), console)?;
+    let recorded = divergence.details.as_ref().and_then(|details| details.get("recorded_frames"));
+    if let Some(frames) = recorded {
+        console.line("  recorded by the earlier code at:")?;
+        show::frames(Some(&serde_json::json!({ "frames": frames })), console)?;
+    }
     if divergence.fields.is_empty() {
         return Ok(());
     }

@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -90,7 +92,7 @@ class Host:
             return self.types.HttpResponse(200, [("a", "b")], b"body")
         if function == "env":
             raise fake_component.Refused(self.types.Failure(403, "`REGION` is not set", None))
-        if function in ("log", "finish", "forget", "heartbeat", "set", "unread"):
+        if function in ("log", "finish", "forget", "heartbeat", "unread"):
             return None
         self.commands += 1
         return self.commands - 1
@@ -195,6 +197,18 @@ def test_a_defect_is_reported_with_its_place(host: Host, exports: dict[str, Any]
         exports["Functions"].start("breaks", json_of(host, None), context(host))
     first, second = host.last("log")[2].split("\n")[:2]
     assert first.startswith("panicked at ") and "test_component.py:" in first and second == "ValueError: broken"
+
+
+def test_the_host_is_told_where_the_author_asked_for_a_command_at_which_it_stops(
+    host: Host, exports: dict[str, Any]
+) -> None:
+    host.commands = 0xFFFF_FFFE
+    exports["Functions"].start("Cart/add", json_of(host, 7), context(host))
+    lead, first, *_ = host.last("log")[2].split("\n")
+    place = re.fullmatch(r"    at Cart.add \((?:tests/)?test_component.py:(\d+)\)", first)
+    assert lead == "asked at" and place is not None, first
+    line = Path(__file__).read_text().splitlines()[int(place[1]) - 1]
+    assert "self.total.set(number)" in line
 
 
 def test_an_activity_is_performed(host: Host, exports: dict[str, Any]) -> None:

@@ -325,3 +325,65 @@ def test_instances_of_object_need_a_key() -> None:
 
     with pytest.raises(ValueError, match="the key of a Cart is ''"):
         TestHost().run(calls)
+
+
+@workflow(signals={"go": int}, promises={"answer": bool})
+async def typed(ctx: Context) -> object:
+    try:
+        await ctx.send_signal(ctx.id, "go", "x")
+    except Failure as refused:
+        ctx.log(refused.message)
+    try:
+        return [await ctx.signal("go", int), await ctx.promise("answer", bool)]
+    except Failure:
+        return "a host would not have told the workflow"
+
+
+def test_what_does_not_fit_is_refused_to_its_sender() -> None:
+    host = TestHost()
+    host.signal("go", "x")
+    with pytest.raises(Failure, match="the value of the signal 'go' is 'x', a text: it has to be a whole number"):
+        host.run(typed)
+    host = TestHost()
+    host.signal("go", 1)
+    host.promise("answer").resolve("x")
+    with pytest.raises(Failure, match="the value of the promise 'answer' is 'x', a text: it has to be true or false"):
+        host.run(typed)
+    host = TestHost()
+    host.signal("go", 1)
+    host.promise("answer").resolve(True)
+    assert host.run(typed) == [1, True]
+    assert "the signal 'go' is 'x', a text: it has to be a whole number" in [message for _, message in host.logs]
+
+
+@activity
+async def one() -> int:
+    return 1
+
+
+@workflow
+async def adds_a_call(ctx: Context) -> int:
+    return ctx.call(one) + 1  # type: ignore[operator]
+
+
+@workflow
+async def gives_a_call(ctx: Context) -> object:
+    return ctx.call(one)
+
+
+def test_a_command_that_is_not_awaited_is_named() -> None:
+    with pytest.raises(TypeError) as unawaited:
+        TestHost().run(adds_a_call)
+    assert "a Call has its value when it is awaited: write `await` before it" in report(unawaited.value)[1]
+    with pytest.raises(NotJson, match="result is <Call pending>, which is not awaited: write `await` before it"):
+        TestHost().run(gives_a_call)
+
+
+@workflow(signals={"paid": int})
+async def misspelt(ctx: Context) -> int:
+    return await ctx.signal("payed", int, timeout="1s")
+
+
+def test_a_wait_for_a_signal_that_is_not_declared_is_refused_with_a_type_as_well() -> None:
+    with pytest.raises(Defect, match="waits for the signal 'payed', which it does not declare; it declares 'paid'"):
+        TestHost().run(misspelt)

@@ -23,7 +23,7 @@ function project(name) {
   assert.equal(unpacked.status, 0, unpacked.stderr);
   mkdirSync(path.join(home, 'node_modules/@segno'));
   spawnSync('mv', [path.join(home, 'node_modules/package'), path.join(home, 'node_modules/@segno/sdk')]);
-  for (const other of ['zod', 'valibot', 'arktype', '@ark', 'arkregex', '@valibot', 'date-fns', 'uuid', 'lodash-es', 'nanoid', '@standard-schema', '@ungap', 'whatwg-url-minimum']) {
+  for (const other of ['zod', 'valibot', 'arktype', '@ark', 'arkregex', '@valibot', 'date-fns', 'uuid', 'lodash-es', 'nanoid', '@cfworker', '@standard-schema', '@ungap', 'whatwg-url-minimum']) {
     const there = path.join(sdk, 'node_modules', other);
     symlinkSync(there, path.join(home, 'node_modules', other));
   }
@@ -103,6 +103,7 @@ const DEFECTS = [
   ['text', /src\/index\.ts:\d+: text was thrown, which is no Error/],
   ['settings', /src\/index\.ts:\d+: ReferenceError: process is not defined: there is no `process` here: an activity reads settings with `ctx\.env/],
   ['numbers', /src\/index\.ts:\d+: ReferenceError: Intl is not defined: there is no `Intl` here/],
+  ['sloppy', /src\/index\.ts:\d+: ReferenceError: undeclared is not defined/],
   ['lost', /src\/index\.ts:\d+: Error: lost/],
   ['circular', /src\/index\.ts:\d+: TypeError: the result of `circular`, at `b\.c`, is a part of itself/],
   ['typo', /src\/index\.ts:\d+: TypeError: `cal` is not a command .*; do you mean `call`\?/],
@@ -125,6 +126,26 @@ test('failures of activities name what an activity cannot do', { skip }, async (
   }
 });
 
+test('a divergence names the lines that asked, now and before; a waiting workflow names its line', { skip }, async () => {
+  const home = path.join(folder, 'natural');
+  const deploy = (...lines) => {
+    const source = ["import { workflow } from '@segno/sdk';", ...lines, 'async function step(ctx, name) {', '  await ctx.run(name, () => 1);', '}'];
+    source.push('export const order = workflow(async (_, ctx) => {', '  await ctx.sleep(1);');
+    source.push(`  await step(ctx, 'step ${lines.length}');`, "  await ctx.promise('never');", '});');
+    writeFileSync(path.join(home, 'src/diverging.ts'), source.join('\n'));
+    writeFileSync(path.join(home, 'package.json'), JSON.stringify({ main: 'src/diverging.ts', dependencies: { '@segno/sdk': '*' } }));
+    host.deploy(build(home), 'diverging');
+  };
+  deploy();
+  await host.invoke('diverging/order', 'diverging', null);
+  await host.until('diverging', ['suspended']);
+  assert.match(host.cli('why', 'diverging').stdout, /in its code:\s+src\/diverging\.ts:8\b/);
+  deploy('// One line more.');
+  const { status, stdout } = host.cli('replay', 'diverging', '--module', 'diverging');
+  assert.equal(status, 7);
+  assert.match(stdout, /asked: {4}command 1: run `step 1`\s+src\/diverging\.ts:4\b[^]*src\/diverging\.ts:8\b[^]*recorded by the earlier code at:\s+src\/diverging\.ts:3\b[^]*src\/diverging\.ts:7\b/);
+});
+
 test('a build names the module of Node, and the schema, that a component cannot have', { skip }, () => {
   const broken = (source) => {
     const home = path.join(folder, 'natural');
@@ -135,6 +156,7 @@ test('a build names the module of Node, and the schema, that a component cannot 
   assert.throws(broken("import { readFileSync } from 'node:fs';\nexport const a = readFileSync;"), /`node:fs` is a module of Node.*`ctx\.files`[^]*src\/broken\.ts:1/);
   assert.throws(broken('export const a = 1;'), /the entry file exports no function/);
   const module = (line) => broken(`import { workflow } from '@segno/sdk';\nconsole.log('loading');\n${line}\nexport const w = workflow(async () => {});`);
+  assert.throws(module("import { a } from 'left-padd';\nconst b = a;"), /\] the package `left-padd` is not installed: is it misspelled[?] If not: `npm install left-padd`[^]*src\/broken\.ts:3/);
   assert.throws(module('const a = await 1;'), /a top-level `await` cannot work[^]*src\/broken\.ts:3/);
   assert.throws(module("void fetch('https://example.com');"), /`fetch` is called while the module is loaded[^]*src\/broken\.ts:3/);
   assert.throws(module('setTimeout(() => {}, 1);'), /`setTimeout` is called while the module is loaded/);

@@ -5,7 +5,9 @@ import test from 'node:test';
 import * as v from 'valibot';
 import { z } from 'zod';
 import { jsonSchemaOf, validated } from '../dist/core/schema.js';
-import { json, type, withJsonSchema } from '../dist/index.js';
+import { activity, json, query, type, update, withJsonSchema, workflow } from '../dist/index.js';
+import { misfit } from '../dist/testing/json-schema.js';
+import { TestHost } from '../dist/testing/index.js';
 
 const libraries = {
   zod: z.object({ items: z.array(z.object({ price: z.number() })) }),
@@ -48,4 +50,55 @@ test('what a schema makes of a value is what the function gets', async () => {
   const slow = z.string().refine(async (text) => text === 'yes', 'is not yes');
   assert.equal(await validated(slow, 'yes', 'it'), 'yes');
   await assert.rejects(async () => validated(slow, 'no', 'it'), /is not yes/);
+});
+
+test('the test kit checks every keyword of a JSON schema that a host checks', () => {
+  const misfits = [
+    [{ minimum: 1 }, 0, /0 is less than 1/],
+    [{ type: 'integer' }, 1.5, /"integer"/],
+    [{ pattern: '^a' }, 'b', /does not match pattern/],
+    [{ maxLength: 1 }, 'ab', /too long/],
+    [{ additionalProperties: false, properties: { a: true } }, { b: 1 }, /at \/b: /],
+    [{ oneOf: [{ type: 'string' }, { minLength: 1 }] }, 'a', /exactly one/],
+    [{ not: { type: 'null' } }, null, /not/i],
+    [{ $ref: '#/$defs/a', $defs: { a: { const: 1 } } }, 2, /match/i],
+    [{ prefixItems: [{ type: 'string' }], uniqueItems: true }, ['a', 'a'], /duplicate/i],
+    [{ properties: { format: { type: 'string' } } }, { format: 1 }, /at \/format: /],
+    [{ items: { properties: { 'a b': { enum: [1] } } } }, [{ 'a b': 2 }], /at \/0\/a b: /],
+    [{ if: { type: 'string' }, then: { minLength: 2 } }, 'a', /then|short/i],
+    [false, 1, /false/i],
+  ];
+  for (const [schema, value, said] of misfits) assert.match(misfit(json(schema), value) ?? 'it fits', said, JSON.stringify(schema));
+  assert.equal(misfit(json({ type: 'string', format: 'email' }), 'no address'), undefined, 'a host does not check formats');
+  assert.match(misfit(json({ $schema: 'http://json-schema.org/draft-07/schema#', format: 'email' }), 'no address'), /format/);
+  assert.equal(misfit(type(), 1), undefined);
+  assert.match(misfit(z.coerce.number(), '5'), /"number"/, 'the schema of a library, which would take the text');
+});
+
+test('what is sent to a workflow in a test is checked against its schemas', async () => {
+  const Cents = json({ type: 'integer', minimum: 1 });
+  const order = workflow(
+    {
+      promises: { amount: Cents },
+      signals: { paid: Cents },
+      shared: () => 0,
+      queries: { times: query({ input: Cents }, (shared, n) => shared * n) },
+      updates: { add: update({ input: Cents }, (shared, n) => n) },
+    },
+    async (_, ctx) => {
+      await assert.rejects(ctx.sendSignal(ctx.id, 'paid', 0), /the signal `paid` to `order` of `test` does not fit its schema: 0 is less than 1/);
+      return ctx.promise('amount');
+    },
+  );
+  const charge = activity({ input: Cents }, async (n) => n);
+  const t = () => new TestHost({ module: { order, charge } });
+  let host = t();
+  host.promise('amount').resolve(0);
+  await assert.rejects(host.run(order), /the value of promise `amount` does not fit its schema: 0 is less than 1/);
+  host = t();
+  host.promise('amount').after('1s').resolve(7);
+  const refused = [host.update(order, 'add', 0), host.query(order, 'times', 0)];
+  assert.equal(await host.run(order), 7);
+  for (const ask of refused) await assert.rejects(async () => ask.answer(), /the input of (update `add`|query `times`) does not fit its schema: 0 is less than 1/);
+  await assert.rejects(t().run(charge, 0), /the input does not fit the schema of `charge`: 0 is less than 1/);
 });

@@ -161,10 +161,16 @@ const parts = sdk
   : { entryPoints: [entry], target: 'es2016', inject: [promises], plugins: [contract] };
 
 /// An error of esbuild whose advice does not fit, in words that do.
-const worded = (error) =>
-  error.text.startsWith('Top-level await')
-    ? { ...error, text: 'a top-level `await` cannot work, because a module is loaded without waiting: await inside of a workflow or an activity' }
-    : error;
+function worded(error) {
+  const own = { ...error, pluginName: '' };
+  if (error.text.startsWith('Top-level await')) {
+    return { ...own, text: 'a top-level `await` cannot work, because a module is loaded without waiting: await inside of a workflow or an activity' };
+  }
+  const [, missing] = /^Could not resolve "([^"]+)"$/.exec(error.text) ?? [];
+  if (missing === undefined || missing.startsWith('.')) return own;
+  const name = missing.split('/').slice(0, missing.startsWith('@') ? 2 : 1).join('/');
+  return { ...own, text: `the package \`${name}\` is not installed: is it misspelled? If not: \`npm install ${name}\``, notes: [] };
+}
 
 let built;
 try {
@@ -196,5 +202,7 @@ const packed = shifted.map((entries) => entries.map((entry) => entry.join(',')).
 const kept = JSON.stringify(sdk ? { sources: lined.sources, packed } : { sources: lined.sources, lines: shifted });
 // First, so that an error while the bundle is loaded has its place.
 const code = readFileSync(bundle, 'utf8');
-const explained = sdk ? `try {${code}} catch (error) { throw globalThis.segnoExplained?.(error) ?? error; }` : code;
+// As in an ES module. A variable of strict code that is evaluated is no global.
+const strict = `globalThis.segnoModule = (() => { 'use strict'; ${code}\nreturn segnoModule; })();`;
+const explained = sdk ? `try { ${strict} } catch (error) { throw globalThis.segnoExplained?.(error) ?? error; }` : strict;
 writeFileSync(bundle, `globalThis.segnoLines = ${kept};${'\n'.repeat(FIRST_LINE)}${explained}`);

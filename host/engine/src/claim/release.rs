@@ -97,8 +97,8 @@ fn guest(error: GuestError, journal: &JournalEnd<'_>) -> ReleaseReason {
             });
             let message = report.as_ref().map_or(message, ToString::to_string);
             tracing::error!(%message, "the execution diverged from its journal and is halted");
-            let backtrace = backtrace.map(|backtrace| backtrace.text);
-            let details = json!({ "divergence": report, "backtrace": backtrace });
+            let TrapReport { backtrace, frames, .. } = TrapReport::new(backtrace.as_ref(), None);
+            let details = json!({ "divergence": report, "backtrace": backtrace, "frames": frames });
             ReleaseReason::Halt { report: note("divergence", &message, Some(&details)) }
         }
         GuestError::Stopped { stop: StopReason::Damaged(_), .. } => {

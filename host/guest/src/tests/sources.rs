@@ -9,7 +9,8 @@ use segno_core::source_module::SourceModule;
 
 use super::{activity::perform, *};
 use crate::{
-    Event, InvalidComponent, JournalCall, LoadingError, Memory, Outcome, instance::Instance,
+    Event, GuestError, InvalidComponent, JournalCall, LoadingError, Memory, Outcome, StopReason,
+    instance::Instance,
 };
 
 /// A runtime: a module answers with the content of its only file. An empty file is rejected, by its
@@ -172,6 +173,23 @@ async fn sources_that_cannot_be_loaded_are_refused_and_the_reason_is_named() {
 }
 
 #[tokio::test]
+async fn code_that_does_not_end_while_it_is_loaded_is_named() {
+    let runtime = Guest {
+        items: r#"(func (export "segno:workflow/loader@0.2.0#load") (param i32 i32) (result i32)
+            (loop $forever (br $forever)) unreachable)"#
+            .into(),
+        describes: &["loader"],
+        ..Guest::default()
+    };
+    let runtime = runtime.component();
+    let wasm = host(&[&runtime]);
+    let refused = wasm.inspect(module(&runtime, "a", "1")).await;
+    let Err(InvalidComponent::Sources(LoadingError::TooLong { limit_ms: 200 })) = refused else {
+        panic!("{refused:?}");
+    };
+}
+
+#[tokio::test]
 async fn a_runtime_is_compiled_once() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let runtime = runtime();
@@ -202,5 +220,51 @@ async fn a_runtime_that_is_compiled_and_not_stored_is_missing() {
             assert_eq!(missing, Digest::of(&runtime));
         }
         other => panic!("{other:?}"),
+    }
+}
+
+/// A runtime whose workflow sleeps twice, and logs a place if the first command has the index that
+/// asks for it.
+fn sleeper_with_place(text: &str) -> Arc<[u8]> {
+    let (length, escaped) = (text.len(), text.replace('\n', "\\0a"));
+    let runtime = Guest {
+        imports: r#"(import "segno:workflow/journal@0.2.0" "log" (func $log (param i32 i32 i32)))
+            (import "segno:workflow/journal@0.2.0" "sleep-until" (func $sleep (param i64) (result i32)))"#
+            .into(),
+        items: format!(
+            r#"(data (i32.const 16384) "{escaped}")
+            (func (export "segno:workflow/loader@0.2.0#load") (param i32 i32) (result i32)
+              (i32.const 30000))"#
+        ),
+        start: format!(
+            "(if (i32.eq (call $sleep (i64.const 1)) (i32.const -2))
+              (then (call $log (i32.const 4) (i32.const 16384) (i32.const {length}))))"
+        ),
+        describes: &["loader"],
+        ..Guest::default()
+    };
+    runtime.component()
+}
+
+#[tokio::test]
+async fn an_interpreter_is_asked_for_the_place_of_a_command_at_which_it_is_stopped() {
+    for (text, places) in [("asked at\n    at order (src/index.ts:7)", 1), ("a line", 0)] {
+        let runtime = sleeper_with_place(text);
+        let module = module(&runtime, "a", "1");
+        let wasm = host(&[&runtime, &module]);
+        let mut instance = wasm.instantiate(Digest::of(&module), None).await.expect("it begins");
+        started(&mut *instance).await;
+        let mut instance = wasm.instantiate(Digest::of(&module), None).await.expect("it begins");
+        let script = Script { stop: Some(StopReason::Divergence), ..Script::default() };
+        let ended = instance.start(script.shared(), "main", json("1"), context(1)).await;
+        let Err(GuestError::Stopped { stop: StopReason::Divergence, backtrace }) = ended else {
+            panic!("{ended:?}");
+        };
+        let own = backtrace.expect("it has a stack").own;
+        let told = own
+            .iter()
+            .filter(|frame| frame.file.as_deref() == Some("src/index.ts") && frame.line == Some(7));
+        assert_eq!((own.len(), told.count()), (places, places), "{text}");
+        assert_eq!(script.asked(), [], "the place is no line of the log");
     }
 }

@@ -199,9 +199,9 @@ async fn opening_a_file_is_refused_by_name() {
 
 #[tokio::test]
 async fn what_a_runtime_looks_for_is_not_there() {
-    // A directory of any name, and the script's own source: both return `no-entry` (20), as an
-    // empty directory does.
-    for (path, flags) in [("data", 2), ("app.py", 0)] {
+    // A directory of any name, the script's own source, and the name of code that is in no file:
+    // all return `no-entry` (20), as an empty directory does.
+    for (path, flags) in [("data", 2), ("app.py", 0), ("<string>", 0), ("/<unknown>", 0)] {
         let guest = Guest {
             imports: r#"
                 (import "wasi:filesystem/preopens@0.2.0" "get-directories" (func $directories (param i32)))

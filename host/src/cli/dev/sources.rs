@@ -84,6 +84,7 @@ mod tests {
             "target/guest/x",
             ".git/index",
             "src/.lib.rs.swp",
+            "src/.#lib.rs",
             "src/lib.rs~",
             "src/4913",
             "src/lib.rs___jb_tmp___",

@@ -7,17 +7,18 @@ import * as sagas from 'segno:workflow/sagas@0.2.0';
 import * as signals from 'segno:workflow/signals@0.2.0';
 import * as state from 'segno:workflow/state@0.2.0';
 import type { Command, Engine } from '../core/engine.js';
+import { going } from './asked-at.js';
 
 /** The host as the engine of the workflow that it started. */
 export const journalEngine: Engine = {
   issue(command) {
-    if (command.kind !== 'promise') return { index: issued(command) };
+    if (command.kind !== 'promise') return { index: going(issued(command)) };
     const [index, promise] = journal.promise(command.name, { timeoutMs: command.timeoutMs });
-    return { index, promise };
+    return { index: going(index), promise };
   },
   run(name) {
     const { tag, val: index } = journal.run(name);
-    return { index, execute: tag === 'execute' };
+    return { index: going(index), execute: tag === 'execute' };
   },
   runDone: (index, outcome) => journal.runDone(index, outcome),
   forget: (index) => journal.forget(index),

@@ -1,10 +1,11 @@
 // What comes from outside of a workflow in a test: settlements, signals, updates, queries, and a cancellation.
 
 import type { Outcome, Payload } from '../core/engine.js';
-import { Code } from '../core/failure.js';
-import { encode } from '../core/value.js';
+import { Code, Failure } from '../core/failure.js';
+import { decode, encode } from '../core/value.js';
 import type { Calls } from './calls.js';
 import type { Invocation } from './invocation.js';
+import { misfit } from './json-schema.js';
 import type { ObjectWait } from './objects.js';
 import { type Asked, NULL, type PlannedSettlement, failure, unanswered } from './scenario.js';
 import type { World } from './world.js';
@@ -42,7 +43,7 @@ export class OutsideEvents {
     if (name === undefined) this.#unnamed += 1;
     if (place >= 0) {
       const [{ afterMs, outcome }] = settlements.splice(place, 1) as [PlannedSettlement];
-      this.#world.at(this.#world.nowMs + afterMs, async () => void this.settle(id, await outcome(id)));
+      this.#world.at(this.#world.nowMs + afterMs, async () => void this.settle(id, fitting(invocation, name, await outcome(id))));
     }
     this.#calls.deadline(invocation, index, timeoutMs === undefined ? undefined : this.#world.nowMs + timeoutMs);
   }
@@ -90,6 +91,8 @@ export class OutsideEvents {
     if (signals !== true && !known.includes(name)) {
       return failure(Code.Refused, `\`${receiver.run.name}\` of \`${id}\` does not take the signal \`${name}\`: it takes ${known.join(', ') || 'none'}`);
     }
+    const unfit = signals === true ? undefined : misfit(signals?.[name], decode(payload));
+    if (unfit !== undefined) return failure(Code.Refused, `the signal \`${name}\` to \`${receiver.run.name}\` of \`${id}\` does not fit its schema: ${unfit}`);
     this.#world.at(this.#world.nowMs, () => {
       if (receiver.isOver) return;
       receiver.ready.push({ tag: 'signal', val: { name, payload } });
@@ -108,6 +111,13 @@ export class OutsideEvents {
   /** Answers a query; accepts or refuses an update. */
   ask(ask: Asked<any>): void {
     const { root } = this.#world;
+    const { queries, updates } = root.run.definition.options;
+    const handler = (ask.kind === 'query' ? queries : updates)?.[ask.name];
+    const unfit = misfit(handler?.input, decode(ask.input));
+    if (unfit !== undefined) {
+      ask.outcome = failure(Code.BadInput, `the input of ${ask.kind} \`${ask.name}\` does not fit its schema: ${unfit}`);
+      return;
+    }
     if (ask.kind === 'query') {
       ask.outcome = root.execution.query(ask.name, ask.input);
       return;
@@ -124,4 +134,12 @@ export class OutsideEvents {
     root.ready.push({ tag: 'signal', val: { name: `segno:update/${ask.name}`, payload: encode({ promise, input }, 'an update') } });
     this.#world.runnable.add(root);
   }
+}
+
+/** The outcome of a promise, if its value fits: a host refuses any other to its sender. */
+function fitting(invocation: Invocation, name: string | undefined, outcome: Outcome): Outcome {
+  const schema = name === undefined ? undefined : invocation.run.definition.options.promises?.[name];
+  const unfit = outcome.tag === 'success' ? misfit(schema, decode(outcome.val)) : undefined;
+  if (unfit !== undefined) throw new Failure(Code.BadInput, `the value of promise \`${name}\` does not fit its schema: ${unfit}`);
+  return outcome;
 }

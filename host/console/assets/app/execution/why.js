@@ -97,7 +97,7 @@ export function Why({ id, why }) {
 }
 
 /** A place in the code of its author: the frames, and the whole backtrace. */
-function Frames({ place }) {
+export function Frames({ place }) {
   const frames = Array.isArray(place?.frames) ? place.frames : [];
   return html`${frames.length > 0 && html`<ul class="frames">${frames.slice(0, 30).map((frame) => html`<li><code><${Text} text=${[frame.file && `${frame.file}${frame.line ? `:${frame.line}` : ''}`, frame.function && `in ${frame.function}`].filter(Boolean).join(' ')} /></code></li>`)}</ul>`}
     ${typeof place?.backtrace === 'string' && html`<details><summary>backtrace</summary><pre><${Text} text=${place.backtrace} most=${20000} more /></pre></details>`}`;

@@ -154,6 +154,7 @@ impl ReplayedFork {
                     running: prefix.row.promise.is_pending(),
                     divergence: locked(&recorder).divergence().cloned(),
                     stack: TrapReport::new(backtrace.as_ref(), None),
+                    recorded_stack: TrapReport::default(),
                     note: None,
                 };
                 return Err(ForkError::Diverges { id: old.clone(), report: Box::new(report) });

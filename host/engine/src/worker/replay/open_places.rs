@@ -7,7 +7,7 @@
 use std::sync::PoisonError;
 
 use segno_core::{
-    id::{CommandIndex, PromiseId},
+    id::{CommandIndex, Digest, PromiseId},
     invocation::CommandKind,
 };
 
@@ -61,19 +61,21 @@ pub async fn open_places(
     }
     drop(rehearsal);
     for place in places.iter_mut().take(PLACES) {
-        place.stack = stack(host, id, records, place.index).await?;
+        place.stack = stack(host, id, None, Some(records), place.index).await?;
     }
     Ok(places)
 }
 
-/// The stack of the code that issues a command.
-async fn stack(
+/// The stack of the code that issues a command, in the module that runs the execution or in
+/// another one.
+pub(super) async fn stack(
     host: &Host,
     id: &PromiseId,
-    records: u32,
+    module: Option<Digest>,
+    records: Option<u32>,
     command: CommandIndex,
 ) -> Result<TrapReport, ReplayError> {
-    let mut rehearsal = ReplaySetup::new(host, id, None, Some(records)).await?;
+    let mut rehearsal = ReplaySetup::new(host, id, module, records).await?;
     rehearsal.recorder.lock().unwrap_or_else(PoisonError::into_inner).halt_at(command.0);
     let backtrace = match rehearsal.run(|| {}).await {
         Err(ReplayFailure::Guest(error)) => error.backtrace().cloned(),

@@ -7,13 +7,15 @@ use std::sync::PoisonError;
 
 use segno_core::{
     id::{Digest, PromiseId},
-    invocation::Divergence,
+    invocation::{Divergence, ReplayStep},
     promise::Note,
 };
 use segno_guest::{GuestError, StopReason};
 use segno_store::StoreError;
 
-use super::{JournalReadError, ReplayFailure, ReplaySetup, rehearsal::failed_attempt};
+use super::{
+    JournalReadError, ReplayFailure, ReplaySetup, open_places::stack, rehearsal::failed_attempt,
+};
 use crate::{host::Host, worker::TrapReport};
 
 /// The result of a replay.
@@ -36,6 +38,9 @@ pub struct ReplayReport {
     pub divergence: Option<Divergence>,
     /// The guest's stack at the difference, as far as the guest has debug names.
     pub stack: TrapReport,
+    /// The stack of the recording module at the recorded command. Empty if the record is no command
+    /// or the module is not stored any more.
+    pub recorded_stack: TrapReport,
     /// The note of the last failed attempt after the last record. `None` if no attempt failed.
     pub note: Option<Note>,
 }
@@ -122,8 +127,17 @@ pub async fn replay_to(
     let stopped = rehearsal.run(|| {}).await.err();
     let ReplaySetup { row, module, recorded_by, outline, recorder, .. } = rehearsal;
 
-    let recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
-    let matched = recorder.matched();
+    let (divergence, matched) = {
+        let recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
+        (recorder.divergence().cloned(), recorder.matched())
+    };
+    let recorded_stack = match divergence.as_ref().map(Divergence::recorded) {
+        // A module that diverges from its own records does not show where they come from.
+        Some(ReplayStep::Command { index, .. }) if recorded_by != module => {
+            stack(host, id, Some(recorded_by), records, *index).await.unwrap_or_default()
+        }
+        _ => TrapReport::default(),
+    };
     let stack = match stopped {
         None => TrapReport::default(),
         Some(ReplayFailure::Unread(not_read)) => return Err(ReplayError::unread(id, not_read)),
@@ -144,8 +158,9 @@ pub async fn replay_to(
         matched,
         finished: outline.head().finished,
         running: row.promise.is_pending(),
-        divergence: recorder.divergence().cloned(),
+        divergence,
         stack,
+        recorded_stack,
         note: failed_attempt(&row).cloned(),
     })
 }

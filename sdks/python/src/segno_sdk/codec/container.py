@@ -185,6 +185,8 @@ class AnyCodec:
                 pass
             else:
                 return codec.encode(value, path)
+        if hasattr(kind, "__await__"):
+            raise NotJson(f"{path} is {shown(value)}, which is not awaited: write `await` before it")
         raise NotJson(
             f"{path} is {shown(value)}, a {kind.__name__}, which JSON does not have: write a dataclass, a dict or a list"
         )

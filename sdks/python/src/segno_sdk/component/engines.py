@@ -15,10 +15,21 @@ from wit_world.imports import signals as wit_signals
 from wit_world.imports import state as wit_state
 from wit_world.imports import types as wit
 
+from ..core.defect import calling_frames
 from ..core.engine import FileEntry, HttpRequest, HttpResponse, Level, Outcome, Payload, SagaStep
 from ..core.failure import Failure
 from ..core.options import CallOptions
 from .wire import of_payload, to_level, to_options, to_outcome, to_payload, to_request, to_step
+
+#: The index of a command at which the host stops the workflow.
+_STOPPED = 0xFFFF_FFFE
+
+
+def going(index: Any) -> int:
+    """The index of a command that goes on. Otherwise tells the host where the author asked for it, and the call ends."""
+    if index == _STOPPED:
+        wit_journal.log(wit.Level.ERROR, "\n".join(["asked at", *calling_frames()]))
+    return int(index)
 
 
 class HostEngine:
@@ -31,36 +42,36 @@ class HostEngine:
         wit_journal.log(to_level(level), message)
 
     def call(self, function: str, input: Payload, options: CallOptions) -> int:
-        return int(wit_journal.call(function, to_payload(input), to_options(options)))
+        return going(wit_journal.call(function, to_payload(input), to_options(options)))
 
     def send(self, function: str, input: Payload, options: CallOptions) -> int:
-        return int(wit_journal.send(function, to_payload(input), to_options(options)))
+        return going(wit_journal.send(function, to_payload(input), to_options(options)))
 
     def sleep_until(self, until_ms: int) -> int:
-        return int(wit_journal.sleep_until(until_ms))
+        return going(wit_journal.sleep_until(until_ms))
 
     def promise(self, name: str | None, timeout_ms: int | None) -> tuple[int, str]:
         index, id = wit_journal.promise(name, wit.PromiseOptions(timeout_ms))
-        return index, id
+        return going(index), id
 
     def settle(self, promise: str, outcome: Outcome) -> int:
-        return int(wit_journal.settle(promise, to_outcome(outcome)))
+        return going(wit_journal.settle(promise, to_outcome(outcome)))
 
     def http(self, request: HttpRequest, options: CallOptions) -> int:
-        return int(wit_journal.http(to_request(request), to_options(options)))
+        return going(wit_journal.http(to_request(request), to_options(options)))
 
     def cancel(self, command: int) -> int:
-        return int(wit_journal.cancel(command))
+        return going(wit_journal.cancel(command))
 
     def forget(self, command: int) -> None:
         wit_journal.forget(command)
 
     def publish(self, topic: str, payload: Payload) -> int:
-        return int(wit_journal.publish(topic, to_payload(payload)))
+        return going(wit_journal.publish(topic, to_payload(payload)))
 
     def run(self, name: str) -> tuple[int, bool]:
         answer = wit_journal.run(name)
-        return answer.value, isinstance(answer, wit.RunAnswer_Execute)
+        return going(answer.value), isinstance(answer, wit.RunAnswer_Execute)
 
     def run_done(self, command: int, outcome: Outcome) -> None:
         wit_journal.run_done(command, to_outcome(outcome))
@@ -69,46 +80,46 @@ class HostEngine:
         wit_journal.finish(to_outcome(outcome))
 
     def saga_call(self, function: str, input: Payload, options: CallOptions, step: SagaStep) -> int:
-        return int(wit_sagas.call(function, to_payload(input), to_options(options), to_step(step)))
+        return going(wit_sagas.call(function, to_payload(input), to_options(options), to_step(step)))
 
     def saga_http(self, request: HttpRequest, options: CallOptions, step: SagaStep) -> int:
-        return int(wit_sagas.http(to_request(request), to_options(options), to_step(step)))
+        return going(wit_sagas.http(to_request(request), to_options(options), to_step(step)))
 
     def saga_undo(self, step: SagaStep, input: Payload, options: CallOptions) -> int:
-        return int(wit_sagas.undo(to_step(step), to_payload(input), to_options(options)))
+        return going(wit_sagas.undo(to_step(step), to_payload(input), to_options(options)))
 
     def saga_ask(self, step: SagaStep) -> int:
-        return int(wit_sagas.ask(to_step(step)))
+        return going(wit_sagas.ask(to_step(step)))
 
     def state_key(self) -> str:
         return str(wit_state.key())
 
     def state_get(self, name: str) -> int:
-        return int(wit_state.get(name))
+        return going(wit_state.get(name))
 
     def state_names(self) -> int:
-        return int(wit_state.names())
+        return going(wit_state.names())
 
     def state_set(self, name: str, value: Payload) -> None:
-        wit_state.set(name, to_payload(value))
+        going(wit_state.set(name, to_payload(value)))
 
     def state_clear(self, name: str) -> None:
-        wit_state.clear(name)
+        going(wit_state.clear(name))
 
     def state_clear_all(self) -> None:
-        wit_state.clear_all()
+        going(wit_state.clear_all())
 
     def object_promise_wait(self, name: str) -> int:
-        return int(wit_object_promises.wait(name))
+        return going(wit_object_promises.wait(name))
 
     def object_promise_peek(self, name: str) -> int:
-        return int(wit_object_promises.peek(name))
+        return going(wit_object_promises.peek(name))
 
     def object_promise_settle(self, name: str, outcome: Outcome) -> int:
-        return int(wit_object_promises.settle(name, to_outcome(outcome)))
+        return going(wit_object_promises.settle(name, to_outcome(outcome)))
 
     def signal_send(self, invocation: str, name: str, payload: Payload) -> int:
-        return int(wit_signals.send(invocation, name, to_payload(payload)))
+        return going(wit_signals.send(invocation, name, to_payload(payload)))
 
     def signals_unread(self, numbers: list[int]) -> None:
         wit_signals.unread(numbers)

@@ -246,7 +246,8 @@ class Context:
 
         Signals are kept until somebody reads them. After `timeout` it raises `TimeoutError`, and takes no signal.
         """
-        codec = self._signal_codec(name) if type is None else codec_of(type)
+        declared = self._signal_codec(name)
+        codec = declared if type is None else codec_of(type)
         return await self._wait(name, lambda _, payload: decoded(codec, payload, f"the signal {name!r}"), timeout)
 
     async def next_signal(self, *, timeout: Duration | None = None) -> Signal[Any]:

@@ -64,6 +64,17 @@ def calling_place() -> str | None:
     return None
 
 
+def calling_frames() -> list[str]:
+    """The author's code that is being executed, as lines `at FUNCTION (FILE:LINE)`, the innermost first."""
+    lines = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if is_of_author(frame.f_code.co_filename):
+            lines.append(f"    at {frame.f_code.co_qualname} ({shown_file(frame.f_code.co_filename)}:{frame.f_lineno})")
+        frame = frame.f_back
+    return lines
+
+
 def waiting_place(awaitable: Any) -> str | None:
     """`FILE:LINE` of the author's code in which a coroutine waits; the innermost one."""
     found = None
@@ -107,6 +118,16 @@ def _late_import(error: BaseException) -> str | None:
     return "  a module has only what its sources import: import it at the top of one of them"
 
 
+_UNAWAITED = re.compile("'(Call|Promise|Command|Wait|SignalWait|coroutine)'")
+
+
+def _hint(error: BaseException) -> str | None:
+    """What to do about an error whose own text does not say it."""
+    if isinstance(error, (TypeError, AttributeError)) and (found := _UNAWAITED.search(str(error))) is not None:
+        return f"  a {found[1]} has its value when it is awaited: write `await` before it"
+    return _late_import(error)
+
+
 def report(error: BaseException) -> tuple[str, str]:
     """The `FILE:LINE:COLUMN` of an exception, and a text for its author: the exception and the author's frames."""
     frames = [frame for frame in _frames(error.__traceback__) if not is_own(frame[0])]
@@ -118,7 +139,7 @@ def report(error: BaseException) -> tuple[str, str]:
         file, line, column, _ = next((frame for frame in reversed(frames) if is_of_author(frame[0])), frames[-1])
         at = f"{shown_file(file)}:{line}:{column}"
     text = f"{type(error).__name__}: {error}"
-    if (hint := _late_import(error)) is not None:
+    if (hint := _hint(error)) is not None:
         text = f"{text}\n{hint}"
     if isinstance(error, BaseExceptionGroup):
         text = "\n".join([text, *(f"  {one}" for inner in error.exceptions for one in report(inner)[1].splitlines())])

@@ -3,7 +3,7 @@
 import json
 from typing import TYPE_CHECKING
 
-from ..codec import plain
+from ..codec import decoded, plain
 from ..core.engine import CancelRequested, Completed, FailureRecord, Outcome, Success
 from ..core.failure import CANCELLED, TIMED_OUT, Failure
 from ..core.function import Activity, Workflow
@@ -176,6 +176,10 @@ def make_promise(world: "World", invocation: Invocation, request: Request) -> No
     plan = next((plan for plan in world.planned if plan.name in (request.promise, request.name) and plan.name), None)
     if plan is not None:
         world.planned.remove(plan)
+        codec = invocation.function.promises.get(request.name)
+        if codec is not None and isinstance(plan.outcome, Success):
+            # A host refuses the value to its sender.
+            decoded(codec, plan.outcome.value, f"the value of the promise {request.name!r}")
         world.decide(world.now_ms + plan.after_ms, lambda: world.settle(request.promise, plan.outcome))
     overdue(world, invocation, request, request.timeout_ms)
 

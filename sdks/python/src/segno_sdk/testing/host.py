@@ -282,6 +282,9 @@ class TestHost:
                 raise AssertionError(
                     f"`{workflow.name}` declares the signals {known}, and is sent {arrival.name!r}: a host would refuse it"
                 )
+            if isinstance(arrival, SignalArrived) and workflow.signals:
+                # A host refuses the signal to its sender.
+                decoded(workflow.signals[arrival.name], arrival.payload, f"the value of the signal {arrival.name!r}")
             world.decide(at_ms, partial(world.tell, self.id, arrival))
         for after_ms, path, name, outcome in self._object_promises:
             world.decide(world.now_ms + after_ms, partial(world.settle_of_object, path, name, outcome))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from ..codec import decoded
 from ..core.engine import (
     CancelRequested,
     Completed,
@@ -18,7 +19,7 @@ from ..core.engine import (
     WorkflowFacts,
 )
 from ..core.execution import Execution
-from ..core.failure import CANCELLED, CONFLICT, NOT_FOUND, REFUSED
+from ..core.failure import CANCELLED, CONFLICT, NOT_FOUND, REFUSED, Failure
 from ..core.function import Function, Workflow
 from ..core.randomness import Randomness
 from ..core.updates import UPDATE
@@ -276,6 +277,11 @@ class World:
             takes = ", ".join(known) or "none"
             return FailureRecord(REFUSED, f"{called} does not take the signal `{request.promise}`: it takes {takes}")
         signal = SignalArrived(request.promise, request.payload or "null")
+        try:
+            if known:
+                decoded((receiver.function.signals or {})[signal.name], signal.payload, f"the signal {signal.name!r}")
+        except Failure as unfit:
+            return FailureRecord(REFUSED, unfit.message)
         self.decide(self.now_ms, partial(self.tell, request.name, signal))
         return NULL
 

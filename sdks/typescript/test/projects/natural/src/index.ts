@@ -123,6 +123,10 @@ export const text = workflow(async () => {
 });
 export const settings = workflow(async () => process.env.HOME);
 export const numbersOf = workflow({ name: 'numbers' }, async () => new Intl.NumberFormat('de').format(1));
+export const sloppy = workflow(async () => {
+  // @ts-expect-error: nothing declares it.
+  undeclared = 1;
+});
 export const lost = workflow(async (_: void, ctx) => {
   void Promise.reject(new Error('lost'));
   await ctx.sleep(1_000);
