@@ -123,7 +123,7 @@ impl ModuleStore {
     /// Forgets a module that was refused, including its compiled code.
     pub(super) async fn forget(&self, digest: Digest) {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner).modules.remove(&digest);
-        for cache in [&self.cache, &self.images].into_iter().flatten().cloned() {
+        for cache in [&self.cache, &self.images].into_iter().flatten().map(Arc::clone) {
             // If this fails, the code is removed later as the least recently used.
             let _ = blocking(move || cache.remove(digest)).await;
         }
