@@ -98,6 +98,11 @@ impl Locks {
         self.held().retain(|_, holder| *holder != transaction);
     }
 
+    /// All locked rows, with the transactions that hold them.
+    pub fn all(&self) -> BTreeMap<Row, u64> {
+        self.held().clone()
+    }
+
     fn held(&self) -> MutexGuard<'_, BTreeMap<Row, u64>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

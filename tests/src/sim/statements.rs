@@ -411,8 +411,29 @@ impl<'a> Transaction<'a> {
             }
             self.database.runtime.sleep(Millis(1)).await;
         }
-        self.database.log.finding(format_args!("deadlock: {row:?} is never released"));
+        let held = self.database.locks.all();
+        self.database.log.finding(format_args!(
+            "deadlock: {row:?} is never released to transaction {}; held are {held:?}",
+            self.number
+        ));
         std::future::pending().await
+    }
+
+    /// Inserts a row with its own name. If another transaction inserts it, this one waits. The key
+    /// of a committed row is refused at once, also while that row is locked.
+    async fn insert_named(&self, name: &Name) -> Result<(), Again> {
+        let lock = Row::Named(name.clone());
+        for _ in 0..LONGEST {
+            if name.is_in(&self.database.memory.rows()) {
+                return Err(Again::default());
+            }
+            if self.database.locks.take(&lock, self.number) {
+                return Ok(());
+            }
+            self.database.runtime.sleep(Millis(1)).await;
+        }
+        self.lock(lock).await;
+        Ok(())
     }
 
     /// Writes. Locked rows need nothing, other rows are waited for, and a key that is already taken
@@ -436,7 +457,7 @@ impl<'a> Transaction<'a> {
         let unlocked = |name: &Name| self.names.get(name) != Some(&true);
         let written: Vec<Name> = Name::written(&own).filter(unlocked).collect();
         for name in &written {
-            self.lock(Row::Named(name.clone())).await;
+            self.insert_named(name).await?;
         }
         let rows = self.database.memory.rows();
         let joined = written.iter().any(|name| name.is_in(&rows));
