@@ -33,6 +33,18 @@ pub(super) enum TrapCause {
     Refused(String),
 }
 
+/// Refuses a value larger than `limit`.
+pub(super) fn check_size(
+    size: usize,
+    limit: usize,
+    what: impl FnOnce() -> String,
+) -> wasmtime::Result<()> {
+    if size > limit {
+        return Err(TrapCause::OutputTooLarge { what: what(), size, limit }.into());
+    }
+    Ok(())
+}
+
 /// Converts wasmtime's error to one for the worker. `last_words` is the last standard error output
 /// of the guest, a function of this kind.
 pub(super) fn explain(

@@ -19,7 +19,7 @@ use super::{
     imports::{INSTEAD_OF_CONFIGURATION, INSTEAD_OF_FILES, INSTEAD_OF_SECRETS},
     loaded::LoadedModule,
     state::OwnObject,
-    trap::TrapCause,
+    trap::{TrapCause, check_size},
     wasi::DeterministicWasi,
 };
 
@@ -115,18 +115,6 @@ impl WorkflowState {
     pub(super) fn check(&self, size: usize, what: impl FnOnce() -> String) -> wasmtime::Result<()> {
         check_size(size, self.budget.limits().output_bytes, what)
     }
-}
-
-/// Refuses a value larger than `limit`.
-pub(super) fn check_size(
-    size: usize,
-    limit: usize,
-    what: impl FnOnce() -> String,
-) -> wasmtime::Result<()> {
-    if size > limit {
-        return Err(TrapCause::OutputTooLarge { what: what(), size, limit }.into());
-    }
-    Ok(())
 }
 
 fn mismatch(wanted: &str, answer: &JournalAnswer) -> wasmtime::Error {

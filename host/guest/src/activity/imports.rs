@@ -8,8 +8,7 @@ use crate::{
     bindings::segno::workflow::{activity, configuration, files, journal, types},
     border::is_json,
     contract::{CallOptions, Failure, PromiseOptions, RunAnswer, size},
-    trap::TrapCause,
-    workflow::check_size,
+    trap::{TrapCause, check_size},
 };
 
 /// Maximum size of an attempt's progress, in bytes: it is stored with the task and written again

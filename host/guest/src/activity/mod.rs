@@ -25,9 +25,8 @@ use super::{
     instance::unbounded,
     policy::Secrets,
     snapshot::ModuleImage,
-    trap::{TrapCause, explain},
+    trap::{TrapCause, check_size, explain},
     wasm::Wasm,
-    workflow::check_size,
 };
 
 /// Runs one attempt of `function` of `module`.
