@@ -21,7 +21,7 @@ use crate::{
 const BYTES: usize = 8 << 10;
 const PROMISES: usize = 1_000;
 /// Bytes of each kind that the store uses after that.
-const MUCH: u64 = 4 << 20;
+const MUCH: u64 = 3 << 20;
 
 /// Serialises these tests: connections of one process share the pool of unused pages, and releasing
 /// it affects all.
