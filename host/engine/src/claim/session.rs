@@ -6,7 +6,7 @@ use segno_core::{
     command::Command,
     id::PromiseId,
     reply::{Reply, TaskReply},
-    time::Timestamp,
+    time::{Millis, Timestamp},
 };
 use segno_store::PromiseRow;
 
@@ -26,6 +26,10 @@ pub struct ClaimSession {
 }
 
 impl ClaimSession {
+    /// Maximum time that an invocation runs before it is stored separately, so that its client does
+    /// not wait.
+    pub const PENDING_TIMEOUT: Millis = Millis(1);
+
     /// The session of a stored claim.
     pub(crate) fn new(worker: &Arc<WorkerContext>, active: Arc<ActiveClaim>) -> Arc<Self> {
         Self::with(worker, active, StartState::Stored)

@@ -29,9 +29,6 @@ use crate::{
     target,
 };
 
-/// Maximum duration of the first poll before the invocation is stored separately, so that its
-/// client does not wait.
-const POLL_TIMEOUT: Millis = Millis(1);
 /// Maximum time that an invocation waits for a permit to run before it is stored separately.
 const PERMIT_TIMEOUT: Millis = Millis(200);
 
@@ -101,7 +98,7 @@ async fn prepare(
         return Ok(None);
     }
     let found = workflow(worker, expected);
-    let Some(function) = or_store(session, POLL_TIMEOUT, found).await?? else {
+    let Some(function) = or_store(session, ClaimSession::PENDING_TIMEOUT, found).await?? else {
         return Ok(None);
     };
     let module = target::module_of(&expected.promise);
@@ -110,7 +107,7 @@ async fn prepare(
     let claimed = Claimed::new(session, expected.clone());
     let preparation = ExecutionInputs { worker: worker.clone(), claimed, function, permit };
     let preparing = LiveExecution::start_new(preparation, recorder);
-    or_store(session, POLL_TIMEOUT, preparing).await?.map(Some)
+    or_store(session, ClaimSession::PENDING_TIMEOUT, preparing).await?.map(Some)
 }
 
 /// The result of `work`. If `work` takes longer than `patience`, the invocation is stored in the

@@ -180,7 +180,12 @@ impl LiveExecution {
         let recorder = self.recorder();
         let batch = recorder.batch();
         let first = batch.records.first().map_or(now, |record| record.at);
-        let is_late = now.since(first) >= self.worker.host.config.run_gather;
+        let mut patience = self.worker.host.config.run_gather;
+        if self.session.is_pending() {
+            // Its client waits until the invocation is stored.
+            patience = patience.min(ClaimSession::PENDING_TIMEOUT);
+        }
+        let is_late = now.since(first) >= patience;
         !batch.actions.is_empty() || batch.is_full() || is_late
     }
 
