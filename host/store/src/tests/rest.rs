@@ -21,7 +21,7 @@ use crate::{
 const BYTES: usize = 8 << 10;
 const PROMISES: usize = 1_000;
 /// Bytes of each kind that the store uses after that.
-const MUCH: u64 = 3 << 20;
+const MUCH: u64 = 4 << 20;
 
 /// Serialises these tests: connections of one process share the pool of unused pages, and releasing
 /// it affects all.
@@ -91,7 +91,9 @@ async fn what_was_held_is_given_back() {
     let store = sqlite(dir.path(), &clock, &Config::default()).await;
     work(&*store).await;
     let held = rest(&store).await;
-    assert!(held.row_bytes > MUCH && held.writer_bytes > MUCH && held.log_bytes > MUCH, "{held:?}");
+    assert!(held.row_bytes > MUCH && held.log_bytes > MUCH, "{held:?}");
+    // All connections recycle each other's pages, so the writer's share varies.
+    assert!(held.writer_bytes > 1 << 20, "{held:?}");
     assert!(is_little(rest(&store).await));
 }
 
