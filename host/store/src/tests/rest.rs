@@ -93,7 +93,7 @@ async fn what_was_held_is_given_back() {
     let held = rest(&store).await;
     assert!(held.row_bytes > MUCH && held.log_bytes > MUCH, "{held:?}");
     // All connections recycle each other's pages, so the writer's share varies.
-    assert!(held.writer_bytes > 1 << 20, "{held:?}");
+    assert!(held.writer_bytes > 512 << 10, "{held:?}");
     assert!(is_little(rest(&store).await));
 }
 
