@@ -71,7 +71,8 @@ struct ModuleSlot {
 
 impl ModuleStore {
     /// Creates a store over `source`. Compiled code is cached in `cache_directory`, under the name
-    /// `configuration`, if the directory is writable.
+    /// `configuration`, if the directory is writable. `runtimes` has the runtimes of source modules,
+    /// with its own configuration: an image fits only a runtime that was rewritten in the same way.
     pub(super) fn new(
         engine: Arc<GuestEngine>,
         limits: &Arc<Limits>,
@@ -79,7 +80,7 @@ impl ModuleStore {
         cache_directory: Option<&Path>,
         configuration: &str,
         compiler: Compiler,
-        runtimes: Option<Arc<Self>>,
+        runtimes: Option<(Arc<Self>, &str)>,
     ) -> Self {
         let opened = |configuration: &str| {
             let directory = cache_directory?;
@@ -94,8 +95,8 @@ impl ModuleStore {
                 .map(Arc::new)
         };
         let cache = opened(configuration);
-        let of_images = format!("{configuration}-images-{IMAGES}");
-        let images = runtimes.is_some().then(|| opened(&of_images)).flatten();
+        let (runtimes, of_runtimes) = runtimes.unzip();
+        let images = of_runtimes.and_then(|of| opened(&format!("{of}-images-{IMAGES}")));
         let compiling =
             CompileService::new(compiler, Arc::clone(limits), Arc::clone(&engine), cache.clone());
         let (limits, loaded) = (Arc::clone(limits), Mutex::default());

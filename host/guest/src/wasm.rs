@@ -82,12 +82,13 @@ impl Wasm {
             )
         };
         let configuration = engine.configuration();
+        let of_accessible = format!("{configuration}-accessible-{ACCESSIBLE}");
         let accessible = Arc::new(modules(
             Arc::new(AccessibleSource(config.source.clone())),
-            &format!("{configuration}-accessible-{ACCESSIBLE}"),
+            &of_accessible,
             None,
         ));
-        let runtimes = Some(Arc::clone(&accessible));
+        let runtimes = Some((Arc::clone(&accessible), &*of_accessible));
         let modules = modules(config.source.clone(), &configuration, runtimes);
         let snapshots = snapshots(&config, &configuration);
         Ok(Self { engine, modules, accessible, snapshots, limits, config })
