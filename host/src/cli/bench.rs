@@ -1,6 +1,9 @@
 //! `segno bench`.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, ValueEnum as _};
 use comfy_table::Color as Ink;
@@ -101,6 +104,11 @@ impl BenchArgs {
             restate_server: self.restate_server,
             binary,
         };
+        if let Some(file) = &self.record {
+            // A file that cannot be written is named before the measurements, which take a while.
+            let opened = fs::OpenOptions::new().create(true).append(true).open(file);
+            opened.map_err(|error| unwritten(file, &error))?;
+        }
         let progress = console.progress("measuring");
         if let Some(other) = &self.against {
             let compared = compare(&options, other, &|step| progress.say(step)).await;
@@ -115,16 +123,13 @@ impl BenchArgs {
         let measured = bench(options, Env::system(), &|step| progress.say(step)).await;
         drop(progress);
         let report = measured.map_err(|error| failed(&error))?;
-        if let Some(file) = &self.record {
-            let text = serde_json::to_vec_pretty(&report).map_err(|error| failed(&error.into()))?;
-            fs::write(file, text).map_err(|error| {
-                let reason = format!("cannot write {}: {error}", file.display());
-                CliError::Other { code: "cannot-write", message: reason }
-            })?;
-        }
         match console.json() {
             true => console.document(&report)?,
             false => show(&report, console)?,
+        }
+        if let Some(file) = &self.record {
+            let text = serde_json::to_vec_pretty(&report).map_err(|error| failed(&error.into()))?;
+            fs::write(file, text).map_err(|error| unwritten(file, &error))?;
         }
         Ok(Exit::Done)
     }
@@ -151,6 +156,11 @@ fn failed(error: &anyhow::Error) -> CliError {
         code: "bench",
         message: format!("the benchmark could not be finished: {error:#}"),
     }
+}
+
+fn unwritten(file: &Path, error: &io::Error) -> CliError {
+    let message = format!("cannot write {}: {error}", file.display());
+    CliError::Other { code: "cannot-write", message }
 }
 
 fn show(report: &BenchReport, console: &mut Console) -> Result<(), CliError> {
@@ -190,9 +200,7 @@ fn show_comparison(comparison: &BenchComparison, console: &mut Console) -> Resul
         console.table(&table)?;
         console.line("")?;
     }
-    let [before, after] = comparison
-        .load
-        .map(|load| load.map_or_else(|| "?".to_owned(), |load| format!("{load:.1}")));
+    let [before, after] = comparison.load.map(load);
     let (rounds, against) = (comparison.rounds, &comparison.against);
     console.line(console.paint(
         DIM,
@@ -272,8 +280,12 @@ fn number(value: f64) -> String {
     }
 }
 
+/// The load of the machine, with a question mark where the system does not say it.
+fn load(load: Option<f64>) -> String {
+    load.map_or_else(|| "?".to_owned(), |load| format!("{load:.1}"))
+}
+
 fn conditions(about: &Conditions, console: &mut Console) -> Result<(), CliError> {
-    let load = |load: Option<f64>| load.map_or_else(|| "?".to_owned(), |load| format!("{load:.1}"));
     let (before, after) = (load(about.load_before), load(about.load_after));
     let lines = [
         format!(
