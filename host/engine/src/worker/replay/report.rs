@@ -134,7 +134,15 @@ pub async fn replay_to(
     let recorded_stack = match divergence.as_ref().map(Divergence::recorded) {
         // A module that diverges from its own records does not show where they come from.
         Some(ReplayStep::Command { index, .. }) if recorded_by != module => {
-            stack(host, id, Some(recorded_by), records, *index).await.unwrap_or_default()
+            match stack(host, id, Some(recorded_by), records, *index).await {
+                Ok(stack) => stack,
+                Err(ReplayError::Store(error)) => return Err(error.into()),
+                // Only the place is missing, since the module is: the report is what was asked for.
+                Err(error) => {
+                    tracing::debug!(%id, %error, "the place of a recorded command is unknown");
+                    TrapReport::default()
+                }
+            }
         }
         _ => TrapReport::default(),
     };
