@@ -32,7 +32,7 @@ use super::{
     target::ParsedTarget,
     values::input_of,
     view,
-    wait::{outcome, settled},
+    wait::{outcome, unhalted},
 };
 
 /// Maximum time that a speculative start holds its command permit. On an overloaded host a start
@@ -119,7 +119,7 @@ pub(super) async fn begin_with(
             view::outcome(&begun.promise, &begun.task)
         }
         StartResult::Begun(_) | StartResult::Waiting => {
-            outcome(&settled(&api, &id, wait_ms).await?)?
+            outcome(&unhalted(&api, &id, wait_ms).await?)?
         }
     };
     let started = Started {
@@ -191,7 +191,7 @@ async fn exists(
     }
     repeats(request, &row.promise)?;
     let row = match request.wait_ms {
-        Some(limit) if row.promise.is_pending() => settled(api, &id, limit).await?,
+        Some(limit) if row.promise.is_pending() => unhalted(api, &id, limit).await?,
         _ => row,
     };
     let invocation = outcome(&row)?;

@@ -66,7 +66,9 @@ pub async fn send(
     let read = || promises::find(&api, &promise);
     let answered = match update.wait {
         UpdateWait::Accepted => read().await?,
-        UpdateWait::Completed => wait::watched(&api, &promise, limit_ms, read).await?,
+        UpdateWait::Completed => {
+            wait::watched(&api, &promise, limit_ms, wait::is_settled, read).await?
+        }
     };
     Ok(Json(shown(&id, name, &answered.promise)))
 }

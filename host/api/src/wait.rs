@@ -1,7 +1,7 @@
 //! Waiting for the end of an invocation.
 
 use axum::{Json, extract::State};
-use segno_core::{id::PromiseId, time::Millis};
+use segno_core::{id::PromiseId, promise::TaskStatus, time::Millis};
 use segno_store::PromiseRow;
 
 use super::{
@@ -17,7 +17,8 @@ pub(super) const DEFAULT_WAIT_MS: u64 = 30_000;
 /// Maximum wait, in milliseconds.
 const LONGEST_WAIT_MS: u64 = 300_000;
 
-/// Waits for the end of the invocation. Answers with its current state when the time is over.
+/// Waits for the end of the invocation. Answers with its current state when the time is over, and
+/// at once if it is halted.
 #[utoipa::path(
     get, path = "/v1/invocations/{id}/wait", tag = "invocations",
     params(("id" = String, Path, description = "The invocation; a slash is written %2F"), WaitQuery),
@@ -29,7 +30,7 @@ pub async fn wait(
     UrlQuery(query): UrlQuery<WaitQuery>,
 ) -> Result<Json<InvocationOutcome>, ApiError> {
     let id = api.stored_id(id).await?;
-    let row = settled(&api, &id, query.timeout_ms.unwrap_or(DEFAULT_WAIT_MS)).await?;
+    let row = unhalted(&api, &id, query.timeout_ms.unwrap_or(DEFAULT_WAIT_MS)).await?;
     outcome(&row).map(Json)
 }
 
@@ -46,14 +47,36 @@ pub async fn settled(api: &Api, id: &PromiseId, limit_ms: u64) -> Result<Promise
     if limit_ms == 0 {
         return api.invocation(id).await;
     }
-    watched(api, id, limit_ms, || api.invocation(id)).await
+    watched(api, id, limit_ms, is_settled, || api.invocation(id)).await
 }
 
-/// Returns the result of `read` when the promise has settled, or after `limit_ms`.
+/// Like [`settled`], without a wait for an invocation that is halted: it needs a person.
+pub(super) async fn unhalted(
+    api: &Api,
+    id: &PromiseId,
+    limit_ms: u64,
+) -> Result<PromiseRow, ApiError> {
+    if limit_ms == 0 {
+        return api.invocation(id).await;
+    }
+    let is_halted = |row: &PromiseRow| {
+        row.task.as_ref().is_some_and(|task| task.status() == TaskStatus::Halted)
+    };
+    let is_over = |row: &PromiseRow| is_settled(row) || is_halted(row);
+    watched(api, id, limit_ms, is_over, || api.invocation(id)).await
+}
+
+pub(super) fn is_settled(row: &PromiseRow) -> bool {
+    !row.promise.is_pending()
+}
+
+/// Returns the result of `read` when the promise has settled, or after `limit_ms`. A row that
+/// `is_over` at the beginning is returned at once.
 pub async fn watched<R>(
     api: &Api,
     id: &PromiseId,
     limit_ms: u64,
+    is_over: impl Fn(&PromiseRow) -> bool,
     read: impl Fn() -> R,
 ) -> Result<PromiseRow, ApiError>
 where
@@ -63,8 +86,8 @@ where
     // Watch before reading: a later settlement wakes the request, an earlier one is read.
     api.host.notifier.watch(id.clone(), sender);
     let row = read().await;
-    let is_pending = row.as_ref().is_ok_and(|row| row.promise.is_pending());
-    if is_pending {
+    let waits = row.as_ref().is_ok_and(|row| !is_over(row));
+    if waits {
         let limit = Millis(i64::try_from(limit_ms.min(LONGEST_WAIT_MS)).unwrap_or(i64::MAX));
         tokio::select! {
             biased;
@@ -75,5 +98,5 @@ where
     }
     drop(receiver);
     api.host.notifier.unwatch(id);
-    if is_pending { read().await } else { row }
+    if waits { read().await } else { row }
 }

@@ -1330,7 +1330,10 @@ export interface Routes {
    * it does not exist.
    */
   'POST /v1/invocations/{id}/signals': { query: undefined; body: SendSignal; answer: SignalAccepted };
-  /** Waits for the end of the invocation. Answers with its current state when the time is over. */
+  /**
+   * Waits for the end of the invocation. Answers with its current state when the time is over, and
+   * at once if it is halted.
+   */
   'GET /v1/invocations/{id}/wait': { query: { timeoutMs?: number | undefined }; body: undefined; answer: InvocationOutcome };
   /** Lists the stored modules, newest first. */
   'GET /v1/modules': { query: undefined; body: undefined; answer: ModuleList };

@@ -26,6 +26,22 @@ async fn a_wait_ends_with_the_invocation() {
     assert_eq!(answer.ok()["output"], 7);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_halted_invocation_is_not_waited_for() {
+    let world = ApiWorld::shop().await;
+    world.start("a").await.ok();
+    world.halt("a").await;
+    let again =
+        json!({ "id": "a", "target": "shop/ship", "input": { "no": 1 }, "wait_ms": 300_000 });
+    let both = async {
+        let waited = world.get("/v1/invocations/a/wait?timeout_ms=300000").await.ok();
+        (waited, world.post("/v1/invocations", again).await.ok()["invocation"].clone())
+    };
+    let answered = world.api.host.env.within(segno_core::time::Millis(1_000), both).await;
+    let (waited, started) = answered.expect("both are answered at once");
+    assert_eq!((&waited["state"], &started["state"]), (&json!("halted"), &json!("halted")));
+}
+
 #[tokio::test]
 async fn no_settlement_is_missed_whenever_it_comes() {
     let world = ApiWorld::shop().await;
