@@ -147,7 +147,7 @@ async fn nothing_leaves_the_host_before_the_runs_that_it_depends_on() {
     let call = world.memory.read().promise(&"it/0".into()).await;
     assert!(matches!(call, Ok(None)), "{call:?}");
     world.probe.relent();
-    // What nobody saw may be another value after the crash.
+    // A result that never left the host may have another value when it is computed again.
     let expected = json!(computed + 4);
     assert_eq!(world.outcome("it").await, (Verdict::Resolved, expected));
 }
