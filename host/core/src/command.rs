@@ -373,6 +373,10 @@ pub enum FenceOperation {
     },
     /// Writes the state of the object whose turn the claim's invocation has.
     State(StateWrite),
+    /// Settles another task under its own claim, before the records are appended. If that is
+    /// refused, so is the whole fence ([`crate::reply::Refusal::NotFulfilled`]), since its records
+    /// depend on the outcome.
+    Fulfill(Box<Fulfillment>),
     /// Refuses the whole fence ([`crate::reply::Reply::Ready`]) if the claim's invocation has a
     /// stop request that it was not yet notified of. Used in the last fence of an execution that
     /// can still be notified.
@@ -387,6 +391,19 @@ pub enum FenceOperation {
     },
 }
 
+/// The end of a task under its claim, as [`Command::TaskFulfill`] has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fulfillment {
+    pub claim: Claim,
+    /// Records to append to the journal of the task.
+    pub records: Vec<Record>,
+    /// Log lines of the guest since the last append.
+    pub logs: Vec<LogLine>,
+    /// The outcome; never `TimedOut`.
+    pub verdict: Verdict,
+    pub value: Value,
+}
+
 impl FenceOperation {
     /// The promise that the action refers to, if any.
     pub fn promise(&self) -> Option<&PromiseId> {
@@ -397,6 +414,7 @@ impl FenceOperation {
             | Self::CancelLoose { id }
             | Self::ObjectPromise { id, .. } => Some(id),
             Self::Signal { invocation, .. } => Some(invocation),
+            Self::Fulfill(fulfillment) => Some(&fulfillment.claim.id),
             Self::Publish { .. } | Self::Node { .. } | Self::State(_) | Self::UnlessAsked => None,
         }
     }

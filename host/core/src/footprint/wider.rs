@@ -61,6 +61,9 @@ pub fn widen(view: &View, command: &Command, named: &Footprint, config: &Config)
                     FenceOperation::State(_) => writes_state = true,
                     FenceOperation::Settle { id, .. } => wider.meant_by(view, id),
                     FenceOperation::CancelLoose { id } => drop(wider.newest(view, id)),
+                    FenceOperation::Fulfill(other) => {
+                        wider.repeated(view, &other.claim.id, &other.records);
+                    }
                     FenceOperation::Signal { invocation, name, .. } => {
                         let newest = wider.newest(view, invocation);
                         let before = sent.entry(newest).or_default();

@@ -40,6 +40,13 @@ pub enum Refusal {
         "`{id}` is taken: it was not made by the invocation it lies under; start the invocation under another id"
     )]
     IdTaken { id: PromiseId },
+    /// A fence was to settle another task under its claim, and that was refused.
+    #[error("the outcome of `{id}` was not stored: {reason}")]
+    NotFulfilled {
+        /// The other task.
+        id: PromiseId,
+        reason: Box<Refusal>,
+    },
     /// The records do not continue the stored journal.
     #[error("the records do not continue the journal of `{invocation}`: {reason}")]
     JournalMismatch {
@@ -175,7 +182,7 @@ impl Refusal {
         match self {
             Self::BadRequest(_) => 400,
             Self::NotFound(_) | Self::NoSchedule(_) => 404,
-            Self::Conflict(_) | Self::IdTaken { .. } => 409,
+            Self::Conflict(_) | Self::IdTaken { .. } | Self::NotFulfilled { .. } => 409,
             Self::Unprocessable(_) => 422,
             Self::Tree { stop, .. } => match stop {
                 TreeStop::Depth(_) | TreeStop::Executions(_) => 422,
@@ -208,6 +215,7 @@ impl Refusal {
             Self::Conflict(Conflict::Overlaps { .. }) => "schedule-overlaps",
             Self::Conflict(Conflict::Hosted(_)) => "hosted",
             Self::IdTaken { .. } => "id-taken",
+            Self::NotFulfilled { .. } => "not-fulfilled",
             Self::Tree { .. } => "tree-bound",
             Self::JournalMismatch { .. } => "journal-mismatch",
             Self::Unreadable { .. } => "unreadable",

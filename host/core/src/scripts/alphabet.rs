@@ -301,7 +301,10 @@ fn fences(world: &CheckedStore, name: &str, other: &str, version: u64) -> Vec<Co
         records.iter_mut().filter(|record| record.seq > 0).for_each(|record| record.at = world.now);
         world::fence(claim(name, version), records, acts)
     };
+    let others = world.model.task(&other_id).map_or(0, |task| task.version.0);
+    let end = || world::end(claim(other, others));
     vec![
+        fence(vec![next.clone()], vec![end(), FenceOperation::UnlessAsked, create()]),
         fence(vec![next.clone()], vec![FenceOperation::UnlessAsked, create()]),
         fence(vec![next], vec![create()]),
         fence(vec![world::started()], vec![create()]),

@@ -12,14 +12,17 @@ use super::{
     promises::for_clients,
     requeue::LOST,
     signals::signal_once,
+    tasks,
 };
 use crate::{
-    command::{FenceAction, FenceOperation},
+    command::{FenceAction, FenceOperation, Fulfillment},
     graph::{self, NodeFact, NodeState},
     id::{Claim, CommandIndex, PromiseId, check_name},
     invocation::{LogLine, Record},
-    promise::{CancelState, NewPromise, OutboxKey, OutboxMessage, OutboxRow, Promise, Task},
-    reply::{FenceResult, Refusal, Reply},
+    promise::{
+        CancelState, NewPromise, OutboxKey, OutboxMessage, OutboxRow, Promise, Task, TaskStatus,
+    },
+    reply::{Conflict, FenceResult, Refusal, Reply},
     tags,
 };
 
@@ -41,6 +44,32 @@ pub(super) fn act(
         }
     }
     actions.iter().filter_map(|action| action.act.promise()).for_each(|id| draft.touch(id));
+    draft.claimed(claim)?;
+    let mark = actions.iter().any(ends_other).then(|| draft.mark());
+    let acted = act_under(draft, claim, records, logs, actions);
+    if let Some(mark) = mark.filter(|_| !matches!(acted, Ok(Reply::Fenced { .. }))) {
+        draft.go_back(mark);
+    }
+    acted
+}
+
+/// True if the action settles another task under its claim.
+fn ends_other(action: &FenceAction) -> bool {
+    matches!(action.act, FenceOperation::Fulfill(_))
+}
+
+fn act_under(
+    draft: &mut DecisionDraft<'_>,
+    claim: &Claim,
+    records: &[Record],
+    logs: &[LogLine],
+    actions: &[FenceAction],
+) -> Result<Reply, Refusal> {
+    for action in actions {
+        if let FenceOperation::Fulfill(fulfillment) = &action.act {
+            draft.end_other(fulfillment)?;
+        }
+    }
     let before = draft.claimed(claim)?;
     if actions.iter().any(|action| action.act == FenceOperation::UnlessAsked)
         && is_untold(&before, records)
@@ -74,6 +103,22 @@ pub(super) fn act(
 }
 
 impl DecisionDraft<'_> {
+    /// Settles another task under its claim.
+    fn end_other(&mut self, fulfillment: &Fulfillment) -> Result<(), Refusal> {
+        let Fulfillment { claim, records, logs, verdict, value } = fulfillment;
+        let refused = |reason: Refusal| Refusal::NotFulfilled {
+            id: claim.id.clone(),
+            reason: Box::new(reason),
+        };
+        match tasks::fulfill(self, claim, records, logs, *verdict, value).map_err(refused)? {
+            // It has a stop request that it was not notified of.
+            Reply::Ready { .. } => Err(refused(
+                Conflict::WrongState { id: claim.id.clone(), status: TaskStatus::Acquired }.into(),
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// The id that an action would create, if another owner created it.
     fn taken(&self, claim: &Claim, act: &FenceOperation) -> Option<PromiseId> {
         let FenceOperation::Create { new } = act else { return None };
@@ -184,6 +229,7 @@ impl DecisionDraft<'_> {
                 let repeated = known == Some(&by);
                 self.acted(id, settled || repeated)
             }
+            FenceOperation::Fulfill(fulfillment) => self.acted(&fulfillment.claim.id, true),
             FenceOperation::UnlessAsked => Ok(FenceResult::Done),
             FenceOperation::Node { node, row, reset } => {
                 if !self.existing(&task.id).is_ok_and(graph::is_run) {

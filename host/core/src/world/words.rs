@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::MODULE;
 use crate::{
     address::GRAPH_RUN,
-    command::{ClaimRequest, Command, FenceAction, FenceOperation},
+    command::{ClaimRequest, Command, FenceAction, FenceOperation, Fulfillment},
     fork::{Fork, KeptPromise},
     graph::{NodeRow, NodeState},
     id::{Claim, CommandIndex, Holder, HostName, ObjectId, PromiseId, ScheduleId, Version},
@@ -274,6 +274,17 @@ pub(crate) fn fulfill(claim: Claim) -> Command {
         verdict: Verdict::Resolved,
         value,
     }
+}
+
+/// Settles another task under its claim, as a part of a fence.
+pub(crate) fn end(claim: Claim) -> FenceOperation {
+    FenceOperation::Fulfill(Box::new(Fulfillment {
+        claim,
+        records: Vec::new(),
+        logs: Vec::new(),
+        verdict: Verdict::Resolved,
+        value: Value::of(&b"1"[..]),
+    }))
 }
 
 /// Ends a generation. `unread` are the numbers of the delivered signals that it did not read.

@@ -419,3 +419,71 @@ fn who_did_not_make_an_invocation_may_ask_it_to_stop() {
     let task = world.model.task(&PromiseId::from("other")).expect("it is there");
     assert_eq!(task.cancel, CancelState::Requested);
 }
+
+/// A world in which the workflow `w` is acquired and has called `w/0`, which is acquired as well.
+fn calling() -> (CheckedStore, Claim, Claim) {
+    let (mut world, claim) = held();
+    let records = vec![world::started(), world::asked(1, 0)];
+    world.done(world::fence(claim.clone(), records, vec![call("w/0", "ship")]));
+    let child = world.acquire("w/0", 2);
+    (world, claim, child)
+}
+
+#[test]
+fn a_fence_settles_a_child_under_its_claim_with_the_records_that_follow() {
+    let (mut world, claim, child) = calling();
+    let records = vec![world::notified(2, 0), world::asked(3, 1)];
+    let acts = vec![world::end(child.clone()), call("w/1", "ship")];
+    let fence = world::fence(claim, records, acts);
+    let results = outcomes(world.done(fence.clone()));
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+    let task = world.model.task(&child.id).expect("it was made");
+    assert_eq!((task.status(), task.fulfilled_by), (TaskStatus::Fulfilled, Some(child.version)));
+    assert_eq!(world.model.head(&PromiseId::from("w")).len, 4);
+    let again = world.decide(&fence);
+    assert!(again.delta.is_empty(), "its answer may be lost: {:?}", again.delta);
+    assert!(matches!(again.reply, Reply::Fenced { .. }));
+    let late = world::fulfill(child);
+    assert!(world.decide(&late).delta.is_empty(), "the child may send its end as well");
+}
+
+#[test]
+fn an_outcome_that_is_not_stored_takes_the_fence_with_it() {
+    let (mut world, claim, child) = calling();
+    world.done(world::release(child.clone(), ReleaseReason::Yield));
+    let records = vec![world::notified(2, 0), world::asked(3, 1)];
+    let acts = vec![world::end(child), call("w/1", "ship")];
+    let stale = world.decide(&world::fence(claim.clone(), records.clone(), acts));
+    let Reply::Refused(refused @ Refusal::NotFulfilled { .. }) = &stale.reply else {
+        panic!("{:?}", stale.reply)
+    };
+    assert_eq!((refused.code(), refused.kind()), (409, "not-fulfilled"));
+    assert!(stale.delta.is_empty(), "{:?}", stale.delta);
+
+    // The same if the fence itself is refused after it settled the child.
+    let child = world.acquire("w/0", 3);
+    let gap = vec![world::asked(7, 1)];
+    let torn = world.decide(&world::fence(claim, gap, vec![world::end(child)]));
+    assert!(matches!(torn.reply, Reply::Refused(Refusal::JournalMismatch { .. })));
+    assert!(torn.delta.is_empty() && torn.effects.is_empty(), "{torn:?}");
+}
+
+#[test]
+fn a_fence_settles_nothing_if_its_own_claim_is_gone_or_is_asked_to_stop() {
+    let (mut world, claim, child) = calling();
+    let act = |claim: &Claim, acts| world::fence(claim.clone(), vec![world::notified(2, 0)], acts);
+    let stale = Claim { version: claim.version.next(), ..claim.clone() };
+    let refused = world.decide(&act(&stale, vec![world::end(child.clone())]));
+    assert!(
+        matches!(refused.reply, Reply::Refused(Refusal::Conflict(_))) && refused.delta.is_empty()
+    );
+
+    world.done(Command::Cancel { invocation: PromiseId::from("w") });
+    let acts = vec![world::end(child.clone()), FenceOperation::UnlessAsked];
+    let asked = world.decide(&act(&claim, acts));
+    assert!(matches!(asked.reply, Reply::Ready { cancelled: true, .. }) && asked.delta.is_empty());
+    let own = world.decide(&act(&claim, vec![world::end(claim.clone())]));
+    assert!(matches!(own.reply, Reply::Refused(Refusal::BadRequest(_))), "{:?}", own.reply);
+    let task = world.model.task(&child.id).expect("it was made");
+    assert_eq!(task.status(), TaskStatus::Acquired);
+}
