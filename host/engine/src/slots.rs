@@ -21,7 +21,7 @@ use segno_core::{
     command::ClaimRequest,
     fair_share::FairShares,
     id::{Digest, Holder, PromiseId},
-    promise::{NewPromise, Promise, module_named},
+    promise::{NewPromise, Promise, module_name},
     reply::{Reply, TaskReply},
     tags,
     time::Millis,
@@ -169,7 +169,7 @@ impl ExecutionSlots {
             return None;
         }
         let target = tags::target(&new.tags).unwrap_or_default();
-        let who = Text::from(module_named(&new.tags).unwrap_or_default());
+        let who = Text::from(module_name(&new.tags, &new.param.headers, true));
         Some((self.shared.take(target, who)?, self.claim_request()))
     }
 

@@ -18,6 +18,7 @@ mod halts;
 mod journal;
 mod limits;
 mod objects;
+mod outcomes;
 mod queries;
 mod runs;
 mod services;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use segno_core::{
-    command::{Command, HeartbeatItem},
+    command::{Command, FenceOperation, HeartbeatItem},
     id::{Claim, PromiseId},
     value::Bytes,
 };
@@ -143,6 +143,11 @@ impl ActiveClaims {
     /// continue.
     pub fn note(&self, commands: &[Command]) {
         for command in commands {
+            for action in command.actions() {
+                if let FenceOperation::Fulfill(fulfillment) = &action.act {
+                    self.set_ending(&fulfillment.claim.id, true);
+                }
+            }
             let (id, ending) = match command {
                 Command::TaskRelease { claim, .. }
                 | Command::TaskSuspend { claim, .. }
@@ -152,9 +157,13 @@ impl ActiveClaims {
                 Command::TaskFence { claim, .. } => (&claim.id, false),
                 _ => continue,
             };
-            if let Some(active) = self.lock().get(id) {
-                active.ending.store(ending, Ordering::Release);
-            }
+            self.set_ending(id, ending);
+        }
+    }
+
+    fn set_ending(&self, id: &PromiseId, ending: bool) {
+        if let Some(active) = self.lock().get(id) {
+            active.ending.store(ending, Ordering::Release);
         }
     }
 

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use segno_core::{
-    command::Command,
+    command::{Command, Fulfillment},
     id::{Claim, PromiseId},
     invocation::{LogLine, Record},
-    promise::Verdict,
+    promise::{Promise, Verdict},
     reply::{Refusal, Reply},
+    time::Millis,
     value::Value,
 };
 use segno_guest::Outcome;
@@ -72,6 +73,42 @@ impl ClaimSession {
         let end =
             |claim, records, logs| Command::TaskFulfill { claim, records, logs, verdict, value };
         self.finish(self.ending(batches, end)).await
+    }
+
+    /// Commits `batches`, and settles a task that may have been called. If its caller runs on this
+    /// host and the task ends without actions, the caller stores the outcome in one commit with what
+    /// follows from it. If that takes longer than `run_gather`, this session stores it. The claim
+    /// has then ended.
+    ///
+    /// # Errors
+    /// As [`ClaimSession::fulfil`].
+    pub(crate) async fn fulfil_call(
+        &self,
+        promise: &Promise,
+        batches: Vec<ClaimBatch>,
+        (verdict, value): (Verdict, Value),
+    ) -> Result<(), ExecutionError> {
+        let patience = self.host().config.run_gather;
+        if let [batch] = &batches[..]
+            && batch.actions.is_empty()
+            && patience > Millis::ZERO
+            && !self.is_pending()
+        {
+            let fulfillment = Fulfillment {
+                claim: self.active.claim.clone(),
+                records: batch.records.clone(),
+                logs: batch.logs.clone(),
+                verdict,
+                value: value.clone(),
+            };
+            let stored = self.worker.callers.hand(promise, fulfillment, self.now());
+            if let Some(stored) = stored
+                && let Some(Ok(())) = self.host().env.within(patience, stored).await
+            {
+                return Ok(());
+            }
+        }
+        self.fulfil(batches, (verdict, value)).await
     }
 
     /// Commits `batches`, and hands the task over to its next generation: its parameter, `true` if

@@ -14,6 +14,8 @@ pub enum ExecutionError {
     /// The execution reached its end, but its cancellation was requested before the last event that
     /// it received. The cancellation must be delivered first.
     Asked,
+    /// The execution received the outcome of a call that was not stored. It is replayed.
+    Superseded,
     /// The guest trapped, broke the contract, or diverged.
     Guest(GuestError),
     /// A retry would not help: an operator has to act.
@@ -51,6 +53,10 @@ impl ExecutionError {
     pub fn refused(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Conflict(_) | Refusal::NotFound(_) => Self::Lost,
+            Refusal::NotFulfilled { .. } => {
+                tracing::debug!(%refusal, "an execution is replayed");
+                Self::Superseded
+            }
             Refusal::JournalMismatch { .. } => {
                 tracing::warn!(%refusal, "another execution wrote this journal; this one is dropped");
                 Self::Lost

@@ -12,7 +12,9 @@ mod session;
 
 mod active;
 mod batch;
+mod callee_claims;
 mod error;
+mod local_outcome;
 mod pending;
 mod settlement_watch;
 
@@ -20,6 +22,7 @@ pub use active::ActiveClaim;
 pub(crate) use active::ActiveClaims;
 pub use batch::{ActionResults, ClaimBatch, SuspensionResult};
 pub use error::{ExecutionError, HaltReport, note};
+pub(crate) use local_outcome::{LocalCallers, LocalOutcome, LocalOutcomes};
 pub(crate) use pending::PendingStart;
 pub(crate) use release::JournalEnd;
 pub use session::ClaimSession;

@@ -1,6 +1,9 @@
 //! The session of an execution under its claim. All its writes go through the session.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    iter,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use segno_core::{
     command::Command,
@@ -12,10 +15,15 @@ use segno_store::PromiseRow;
 
 use super::{
     active::ActiveClaim,
+    callee_claims::CalleeClaims,
     error::ExecutionError,
     pending::{PendingStart, StartState},
 };
-use crate::{host::Host, worker::context::WorkerContext};
+use crate::{
+    host::Host,
+    resend::{FOR_CLIENTS, no_reply},
+    worker::context::WorkerContext,
+};
 
 /// A claim of a worker, and the way in which commands are committed under it.
 pub struct ClaimSession {
@@ -128,9 +136,17 @@ impl ClaimSession {
                 }
             }
         };
+        let claims =
+            CalleeClaims::of(&commands, self.host().slots(), self.worker.task_versions.first());
         match pending {
-            None => self.worker.submit(commands).await,
-            Some(pending) => self.store_with(*pending, commands).await,
+            None => {
+                let expected = commands.len();
+                let commands = commands.into_iter().chain(claims.commands()).collect();
+                let mut replies = self.worker.submit(commands).await?;
+                claims.run(replies.split_off(expected.min(replies.len())));
+                Ok(replies)
+            }
+            Some(pending) => self.store_with(*pending, commands, claims).await,
         }
     }
 
@@ -138,9 +154,18 @@ impl ClaimSession {
         &self,
         pending: PendingStart,
         commands: Vec<Command>,
+        claims: CalleeClaims,
     ) -> Result<Vec<Reply>, ExecutionError> {
         let worker = &self.worker;
-        let mut reply = worker.host.attempt(pending.command(commands.clone())).await;
+        let begin = pending.command(commands.clone());
+        let together: Vec<Command> = iter::once(begin).chain(claims.commands()).collect();
+        let sent = worker.host.send(together, FOR_CLIENTS).await;
+        let mut reply = sent.and_then(|sent| {
+            let mut replies = sent.replies.into_iter();
+            let begun = replies.next().ok_or_else(no_reply);
+            claims.run(replies.collect());
+            begun
+        });
         // Commands that are refused under the claim are sent again once the claim is stored. Their
         // refusal is then handled in the usual way.
         let mut rest = Vec::new();

@@ -30,18 +30,29 @@ impl SettlementWatch {
         }
     }
 
+    /// Ignores the settlement of `id` from now on.
+    pub fn ignore(&mut self, id: &PromiseId) {
+        self.ids.remove(id);
+    }
+
     /// Waits for the next settled promise.
     pub async fn next(&mut self) -> PromiseId {
-        let id = self.settled.recv().await.expect("the sender lives as long as the receiver");
-        self.ids.remove(&id);
-        id
+        loop {
+            let id = self.settled.recv().await.expect("the sender lives as long as the receiver");
+            if self.ids.remove(&id) {
+                return id;
+            }
+        }
     }
 
     /// The next settled promise. `None` if there is none yet.
     pub fn try_next(&mut self) -> Option<PromiseId> {
-        let id = self.settled.try_recv().ok()?;
-        self.ids.remove(&id);
-        Some(id)
+        loop {
+            let id = self.settled.try_recv().ok()?;
+            if self.ids.remove(&id) {
+                return Some(id);
+            }
+        }
     }
 }
 

@@ -90,7 +90,7 @@ impl Target for AttemptCode {
             AttemptDecision::Settle(outcome) => {
                 let batch = ClaimBatch { logs, ..ClaimBatch::default() };
                 let settlement = http_step::settlement(&promise, &outcome);
-                match session.fulfil(vec![batch], settlement).await {
+                match session.fulfil_call(&promise, vec![batch], settlement).await {
                     Ok(()) => ClaimEnd::Finished,
                     Err(stopped) => session.give_back(stopped).await,
                 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use segno_core::{
-    command::{ClaimRequest, Command},
+    command::{ClaimRequest, Command, FenceOperation},
     id::{Holder, PromiseId},
+    invocation::{LogLine, Record},
     reply::{HeartbeatResult, Reply},
     time::{Millis, Timestamp},
 };
@@ -16,7 +17,7 @@ use super::{
     snapshot::SnapshotMaker, task_versions::TaskVersions, warm::WarmCache,
 };
 use crate::{
-    claim::{ActiveClaim, ActiveClaims, ExecutionError},
+    claim::{ActiveClaim, ActiveClaims, ExecutionError, LocalCallers},
     host::Host,
     lease_ttl::AdaptiveLeaseTtl,
     resend::{SentCommands, UNDER_CLAIMS},
@@ -32,6 +33,8 @@ pub struct WorkerContext {
     pub holder: Holder,
     /// The claims that the worker holds now.
     pub claims: ActiveClaims,
+    /// The executions that take outcomes of their calls.
+    pub callers: Arc<LocalCallers>,
     /// The cache of suspended instances.
     pub warm: WarmCache,
     /// The cache of coordinators of suspended graph runs.
@@ -94,7 +97,6 @@ impl WorkerContext {
     /// Counts records that became durable, writes the log lines of guests, and notifies executions
     /// of cancellation requests.
     pub fn note(&self, commands: &[Command], replies: &[Reply]) {
-        let metrics = &self.host.metrics.worker;
         for (command, reply) in commands.iter().zip(replies) {
             let (Command::TaskFence { claim, records, logs, .. }
             | Command::TaskSuspend { claim, records, logs, .. }
@@ -115,15 +117,25 @@ impl WorkerContext {
                 }
                 _ => {}
             }
-            metrics.processed(records.len());
             let ends =
                 matches!(command, Command::TaskFulfill { .. } | Command::TaskHandOver { .. });
-            if let (true, Some(last)) = (ends, records.last()) {
-                metrics.finished(last.seq + 1);
+            self.note_appended(records, logs, ends);
+            for action in command.actions() {
+                if let FenceOperation::Fulfill(other) = &action.act {
+                    self.note_appended(&other.records, &other.logs, true);
+                }
             }
-            for line in logs {
-                log_span::line(line);
-            }
+        }
+    }
+
+    fn note_appended(&self, records: &[Record], logs: &[LogLine], ends: bool) {
+        let metrics = &self.host.metrics.worker;
+        metrics.processed(records.len());
+        if let (true, Some(last)) = (ends, records.last()) {
+            metrics.finished(last.seq + 1);
+        }
+        for line in logs {
+            log_span::line(line);
         }
     }
 

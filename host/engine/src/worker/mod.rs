@@ -132,6 +132,7 @@ impl Worker {
         let worker = Arc::new(WorkerContext {
             holder,
             claims: ActiveClaims::default(),
+            callers: Arc::default(),
             warm: WarmCache::new(settings.warm),
             runs: RunCache::new(settings.warm.bytes / 4),
             draining: CancellationToken::new(),

@@ -38,10 +38,14 @@ impl LiveExecution {
             let param = values::param_again(&self.promise.spec.param, &next.input);
             (param, next.same_code, unread.to_vec())
         });
+        // A caller needs a permit to take the outcome.
+        self.permit.take_if(|_| self.promise.spec.made_by.is_some());
+        let session = &self.session;
         match next {
-            Some(next) => self.session.hand_over(batches, next).await?,
-            None => self.session.fulfil(batches, values::verdict(&outcome)).await?,
+            Some(next) => session.hand_over(batches, next).await?,
+            None => session.fulfil_call(&self.promise, batches, values::verdict(&outcome)).await?,
         }
+        self.outcomes_stored();
         Ok(LiveEnd::Finished)
     }
 
@@ -57,12 +61,13 @@ impl LiveExecution {
         let CommitBatch { records, logs, mut actions, .. } = batch;
         self.check_signals(&mut actions).await?;
         for FenceAction { act, .. } in &actions {
-            if let Some(id) = act.promise() {
+            if let Some(id) = act.promise().filter(|_| !matches!(act, FenceOperation::Fulfill(_))) {
                 self.watch.add(id);
             }
         }
         self.session.active.advance(records.len() as u64);
         let results = self.session.fence(ClaimBatch { records, logs, actions }).await?;
+        self.outcomes_stored();
         self.fenced(results);
         Ok(())
     }

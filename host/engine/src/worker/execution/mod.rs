@@ -6,6 +6,7 @@
 //! it.
 
 mod commit;
+mod outcomes;
 mod prepare;
 mod state;
 mod tell;
@@ -19,6 +20,7 @@ use std::{
 use async_trait::async_trait;
 use segno_core::{id::Digest, promise::Promise, time::Timestamp};
 use segno_guest::{Event, FunctionDescription, Workflow};
+use tokio::sync::oneshot;
 
 use super::{
     context::WorkerContext,
@@ -28,7 +30,9 @@ use super::{
     warm::WarmInstance,
 };
 use crate::{
-    claim::{ClaimSession, Claimed, ExecutionError, JournalEnd, SettlementWatch, Target},
+    claim::{
+        ClaimSession, Claimed, ExecutionError, JournalEnd, LocalOutcomes, SettlementWatch, Target,
+    },
     metrics::ClaimEnd,
     slots::SlotKind,
     target,
@@ -63,6 +67,10 @@ pub struct LiveExecution {
     signal_unread: bool,
     cancel_told: bool,
     watch: SettlementWatch,
+    /// The outcomes of calls that this execution may store. `None` if it takes none.
+    outcomes: Option<LocalOutcomes>,
+    /// The called tasks whose outcomes are in the batch, to be told when they are stored.
+    ending: Vec<oneshot::Sender<()>>,
     /// `None` while the workflow waits.
     permit: Option<RunPermit>,
 }
@@ -157,6 +165,10 @@ impl LiveExecution {
                 self.deliver(event).await?;
                 continue;
             }
+            if let Some(outcome) = self.outcomes.as_mut().and_then(LocalOutcomes::try_next) {
+                self.take_outcome(outcome).await?;
+                continue;
+            }
             if let Some(end) = self.wait().await? {
                 return Ok(end);
             }
@@ -186,7 +198,7 @@ impl LiveExecution {
             patience = patience.min(ClaimSession::PENDING_TIMEOUT);
         }
         let is_late = now.since(first) >= patience;
-        !batch.actions.is_empty() || batch.is_full() || is_late
+        batch.acts() || batch.is_full() || is_late
     }
 
     async fn commit_if_full(&mut self) -> Result<(), ExecutionError> {

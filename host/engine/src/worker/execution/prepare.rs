@@ -225,6 +225,8 @@ impl LiveExecution {
         }
         Self {
             watch: SettlementWatch::new(worker.host.notifier.clone()),
+            outcomes: None,
+            ending: Vec::new(),
             worker,
             session,
             promise,

@@ -4,10 +4,30 @@ use segno_core::{id::PromiseId, invocation::CommandKind};
 
 use super::{LiveEnd, LiveExecution};
 use crate::{
-    claim::{ClaimBatch, ExecutionError, HaltReport, SuspensionResult},
+    claim::{
+        ClaimBatch, ExecutionError, HaltReport, LocalOutcome, LocalOutcomes, SuspensionResult,
+    },
     target,
     worker::{commands::CompletionEvent, recording::CommitBatch},
 };
+
+/// The end of a wait.
+enum WaitEnd {
+    /// A stop request arrived.
+    Cancelled,
+    /// A call ended on this host.
+    Ended(Box<LocalOutcome>),
+    /// This promise settled.
+    Settled(PromiseId),
+}
+
+/// Waits for the next outcome. Never completes for an execution that takes none.
+async fn next_outcome(outcomes: &mut Option<LocalOutcomes>) -> LocalOutcome {
+    match outcomes {
+        Some(outcomes) => outcomes.next().await,
+        None => std::future::pending().await,
+    }
+}
 
 impl LiveExecution {
     /// Waits for an event: stays warm for a short time, or suspends.
@@ -45,18 +65,22 @@ impl LiveExecution {
         let hot_wait = self.worker.host.env.runtime.sleep(self.worker.host.config.hot_wait);
         let cancel_told = self.cancel_told;
         self.permit = None;
-        let settled = tokio::select! {
+        self.take_outcomes();
+        let woken = tokio::select! {
             biased;
             () = self.session.active.abort.cancelled() => return Err(ExecutionError::Lost),
-            () = self.session.active.cancel_request(), if !cancel_told => None,
-            id = self.watch.next() => Some(id),
+            () = self.session.active.cancel_request(), if !cancel_told => WaitEnd::Cancelled,
+            outcome = next_outcome(&mut self.outcomes) => WaitEnd::Ended(Box::new(outcome)),
+            id = self.watch.next() => WaitEnd::Settled(id),
             () = self.worker.draining.cancelled() => return self.suspend(awaits).await,
             () = hot_wait => return self.suspend(awaits).await,
         };
         let module = target::module_of(&self.promise);
         self.permit = Some(self.worker.run_limiter.permit(&module).await);
-        if let Some(id) = settled {
-            self.read(id).await?;
+        match woken {
+            WaitEnd::Cancelled => {}
+            WaitEnd::Ended(outcome) => self.take_outcome(*outcome).await?,
+            WaitEnd::Settled(id) => self.read(id).await?,
         }
         Ok(None)
     }
@@ -99,6 +123,7 @@ impl LiveExecution {
         }
         let awaits = awaits.into_iter().collect();
         let (results, suspended) = self.session.suspend(batches, awaits).await?;
+        self.outcomes_stored();
         self.fenced(results);
         match suspended? {
             SuspensionResult::Suspended => Ok(Some(LiveEnd::Suspended)),

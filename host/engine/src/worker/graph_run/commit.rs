@@ -117,6 +117,7 @@ pub(super) fn parts(acts: Vec<FenceOperation>) -> Vec<Vec<FenceOperation>> {
             }
             FenceOperation::Settle { value, .. } => value.data.len(),
             FenceOperation::Signal { payload, .. } => payload.data.len(),
+            FenceOperation::Fulfill(fulfillment) => fulfillment.value.data.len(),
             FenceOperation::Cancel { .. }
             | FenceOperation::CancelLoose { .. }
             | FenceOperation::Publish { .. }

@@ -47,11 +47,19 @@ impl CommitBatch {
         self.records.len() > 1 && !self.actions.iter().any(with_record)
     }
 
-    /// True if the batch is not divisible and creates a promise that is not awaited. A refusal of
-    /// the batch would then not refuse a suspension in the same transaction.
+    /// True if a part of the batch leaves the invocation, other than outcomes of its calls.
+    pub fn acts(&self) -> bool {
+        let outcome = |action: &FenceAction| matches!(action.act, FenceOperation::Fulfill(_));
+        !self.actions.iter().all(outcome)
+    }
+
+    /// True if the batch is not divisible, and creates a promise that is not awaited or stores the
+    /// outcome of a call. A refusal of the batch would then not refuse a suspension in the same
+    /// transaction.
     pub fn stands_alone(&self, awaits: &[PromiseId]) -> bool {
         let unawaited = |action: &FenceAction| match &action.act {
             FenceOperation::Create { new } => !awaits.contains(&new.id),
+            FenceOperation::Fulfill(_) => true,
             _ => false,
         };
         !self.is_divisible() && self.actions.iter().any(unawaited)

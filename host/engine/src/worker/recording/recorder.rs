@@ -9,7 +9,7 @@ use std::{
 
 use segno_core::{
     address::Address,
-    command::{FenceAction, FenceOperation},
+    command::{FenceAction, FenceOperation, Fulfillment},
     id::{CommandIndex, PromiseId},
     invocation::{
         CursorError, Divergence, EngineFacts, JournalHead, NextEvent, Outcome as StoredOutcome,
@@ -322,6 +322,13 @@ impl Recorder {
         self.at = self.at.max(now);
         self.push(body);
         Some(event)
+    }
+
+    /// Adds the end of a called task to the batch, whose outcome was just recorded.
+    pub fn end_call(&mut self, command: u32, fulfillment: Fulfillment) {
+        self.batch.bytes += fulfillment.value.data.len();
+        let act = FenceOperation::Fulfill(Box::new(fulfillment));
+        self.batch.actions.push(FenceAction { index: CommandIndex(command), act });
     }
 
     /// The next result that the recorder itself produced and whose command is open. It is recorded
