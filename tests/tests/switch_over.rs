@@ -17,12 +17,21 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 const BENCH: &[u8] = include_bytes!("../../host/bench/guest/bench.wasm");
 const ARGUMENTS: [&str; 2] = ["--lease", "2"];
 
+/// Calls of a long execution. Each has a commit, so it lasts for some seconds.
+const CALLS: u32 = 2_000;
+
 /// A start of sequential steps, which waits for the result.
-fn start(id: &str, steps: u32, wait_ms: u64) -> StartInvocation {
+fn start(id: &str, steps: u32) -> StartInvocation {
+    let input = json!({ "steps": steps, "result_bytes": 22 });
+    request(id, "bench/steps", input, 10_000)
+}
+
+/// A start of an execution of this function, which waits up to `wait_ms` for the result.
+fn request(id: &str, target: &str, input: Value, wait_ms: u64) -> StartInvocation {
     StartInvocation {
         id: Some(id.to_owned()),
-        target: "bench/steps".to_owned(),
-        input: json!({ "steps": steps, "result_bytes": 22 }),
+        target: target.to_owned(),
+        input,
         wait_ms: Some(wait_ms),
         ..StartInvocation::default()
     }
@@ -77,7 +86,7 @@ async fn hosts_follow_a_switch_over_with_all_of_their_connections() {
     let clients = [group.client(0).clone(), group.client(1).clone()];
     for round in 0..20 {
         for (host, client) in clients.iter().enumerate() {
-            let begun = started(client, &start(&format!("before-{host}-{round}"), 1, 10_000)).await;
+            let begun = started(client, &start(&format!("before-{host}-{round}"), 1)).await;
             assert_eq!(begun.1["invocation"]["state"], "resolved", "{begun:?}");
             listed(client).await;
         }
@@ -93,7 +102,7 @@ async fn hosts_follow_a_switch_over_with_all_of_their_connections() {
     for round in 0..10 {
         for (host, client) in clients.iter().enumerate() {
             let id = format!("after-{host}-{round}");
-            let (status, begun) = started(client, &start(&id, 3, 10_000)).await;
+            let (status, begun) = started(client, &start(&id, 3)).await;
             // Every host reads the committed outcome.
             let state = &begun["invocation"]["state"];
             assert!(status < 300 && *state == "resolved", "{id}: {status} {begun}");
@@ -118,7 +127,8 @@ async fn hosts_follow_a_switch_over_with_all_of_their_connections() {
     // Another host takes over the claims of a host that dies now.
     let long: Vec<String> = (0..4).map(|number| format!("long-{number}")).collect();
     for id in &long {
-        started(&clients[0], &start(id, 5_000, 0)).await;
+        let input = json!({ "children": CALLS });
+        started(&clients[0], &request(id, "bench/chain", input, 0)).await;
     }
     let held = "SELECT count(DISTINCT node) FROM tasks WHERE state = 2";
     let mut holders = String::new();
