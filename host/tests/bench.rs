@@ -26,11 +26,11 @@ fn every_scenario_is_measured_with_its_floor() {
     let names: Vec<_> =
         sections.iter().filter_map(|section| section["scenario"].as_str()).collect();
     let mut all = vec![
-        "noop",
+        "http",
         "steps",
         "throughput",
         "replay",
-        "idle",
+        "memory",
         "disk",
         "starts",
         "fan",
@@ -73,7 +73,7 @@ fn every_scenario_is_measured_with_its_floor() {
         let has = |role: &str| figures.iter().any(|figure| figure["role"] == role);
         assert!(has("measured"), "{name}");
         assert!(
-            has("floor") || ["idle", "resume"].contains(&name),
+            has("floor") || ["memory", "resume"].contains(&name),
             "{name} has nothing to compare it with"
         );
     }

@@ -16,8 +16,8 @@ use tokio::task::JoinSet;
 
 use super::{
     context::BenchContext,
+    http::{invoke, noop},
     measure::{Stopwatch, cpu_of_threads_us},
-    noop::invoke,
     report::{BenchSection, Goal, percentile},
 };
 
@@ -40,7 +40,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let client = server.client();
     client.deploy(context.component.to_vec(), Some("bench")).await?;
     for _ in 0..20 {
-        invoke(client).await?;
+        invoke(client, &noop()).await?;
     }
     let noops = context.size(2_000, 20);
     let (mut alone_50, mut alone_99) = (vec![], vec![]);
@@ -108,7 +108,7 @@ impl NoopLatencies {
 async fn latencies(client: &Client, count: u32) -> anyhow::Result<Vec<f64>> {
     let mut latencies = Vec::with_capacity(count as usize);
     for _ in 0..count {
-        latencies.push(invoke(client).await?);
+        latencies.push(invoke(client, &noop()).await?);
     }
     Ok(latencies)
 }

@@ -26,12 +26,12 @@ mod cpu_fairness;
 mod disk;
 mod fan;
 mod graphs;
-mod idle;
+mod http;
 mod languages;
 mod limits;
 mod lists;
 mod long;
-mod noop;
+mod memory;
 mod objects;
 mod overload;
 mod peers;
@@ -65,8 +65,9 @@ use self::{
 /// The scenarios.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum BenchScenario {
-    /// Invocations over HTTP that do nothing, by 1 and by 64 clients
-    Noop,
+    /// Invocations over HTTP: no-ops, steps and activities, by 1 and by 64 clients
+    #[value(alias = "noop")]
+    Http,
     /// Durable steps of one workflow, one after the other
     Steps,
     /// Durable steps of 1,000 workflows at once
@@ -74,8 +75,9 @@ pub enum BenchScenario {
     Throughput,
     /// Replay of journals
     Replay,
-    /// Memory of an idle host
-    Idle,
+    /// Memory of a host: idle, under small invocations, and after them
+    #[value(alias = "idle")]
+    Memory,
     /// Bytes that a step adds on disk
     Disk,
     /// Starts of workflows that end at once
@@ -170,11 +172,11 @@ type Run = for<'a> fn(&'a BenchContext) -> BoxFuture<'a, anyhow::Result<BenchSec
 
 async fn run(scenario: BenchScenario, context: &Arc<BenchContext>) -> anyhow::Result<BenchSection> {
     let run: Run = match scenario {
-        BenchScenario::Noop => return noop::run(context).await,
+        BenchScenario::Http => return http::run(context).await,
         BenchScenario::Resonate => return resonate::run(context).await,
         BenchScenario::Restate => return restate::run(context).await,
         BenchScenario::Languages => return languages::run(context).await,
-        BenchScenario::Idle => return idle::run(context).await,
+        BenchScenario::Memory => return memory::run(context).await,
         BenchScenario::ColdStart => return cold_start::run(context).await,
         BenchScenario::Lists => return lists::run(context).await,
         BenchScenario::Check => return check::run(context).await,

@@ -20,8 +20,8 @@ use tokio::task::JoinSet;
 use super::{
     context::BenchContext,
     harness::Harness,
+    http::{invoke, noop},
     measure::Stopwatch,
-    noop::invoke,
     report::{BenchSection, Goal, percentile},
     suspended_fixture,
 };
@@ -64,7 +64,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let http = segno_env::http_client(segno_env::Proxies::None).timeout(PAGE_TIMEOUT).build()?;
     let address = client.server().to_string();
     for _ in 0..20 {
-        invoke(client).await?;
+        invoke(client, &noop()).await?;
     }
 
     let mut alone = vec![Vec::new(); LISTS.len()];
@@ -145,7 +145,7 @@ impl OtherLatencies {
     ) -> anyhow::Result<Self> {
         let mut others = Self::default();
         for _ in 0..count {
-            others.starts.push(invoke(client).await?);
+            others.starts.push(invoke(client, &noop()).await?);
             let stopwatch = Stopwatch::start();
             let ready = http.get(format!("{address}/ready")).send().await?;
             ensure!(ready.status().is_success(), "`/ready`: {}", ready.status());

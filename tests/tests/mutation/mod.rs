@@ -76,6 +76,12 @@ const OUTSIDE: &[Part] = &[
     },
     Part { folder: "host/engine", package: "tests", program: "suites", mutations: outside::STARTS },
     Part {
+        folder: "host/engine",
+        package: "tests",
+        program: "suites",
+        mutations: outside::OUTCOMES,
+    },
+    Part {
         folder: "host/core",
         package: "tests",
         program: "suites",

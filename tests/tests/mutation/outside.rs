@@ -289,6 +289,34 @@ pub const SNAPSHOT_FILES: &[Mutation] = &[Mutation {
     killer: "a_damaged_snapshot_is_passed_over",
 }];
 
+/// Defects in the use of outcomes that are not stored yet.
+pub const OUTCOMES: &[Mutation] = &[
+    Mutation {
+        what: "an outcome is lost after the caller received it",
+        file: "worker/recording/recorder.rs",
+        says: "self.batch.actions.push(FenceAction { index: CommandIndex(command), act });",
+        would_say: "drop((command, act));",
+        tests: "worker::outcomes::",
+        killer: "whoever_received_an_outcome_received_the_stored_one",
+    },
+    Mutation {
+        what: "a called task ends before its outcome is stored",
+        file: "worker/execution/outcomes.rs",
+        says: "self.ending.push(stored);",
+        would_say: "let _ = stored.send(());",
+        tests: "worker::outcomes::",
+        killer: "nothing_leaves_the_host_before_the_outcome_that_it_depends_on",
+    },
+    Mutation {
+        what: "an instance goes on with an outcome that was refused",
+        file: "claim/commit.rs",
+        says: "Some(Reply::Fenced { outcomes, .. }) => Ok(outcomes),",
+        would_say: "Some(Reply::Fenced { outcomes, .. }) => Ok(outcomes),\n        Some(Reply::Refused(Refusal::NotFulfilled { .. })) => Ok(ActionResults::new()),",
+        tests: "worker::outcomes::",
+        killer: "a_caller_that_received_an_outcome_too_late_is_replayed",
+    },
+];
+
 /// Defects in the start of a host, and in its handling of claims and damage.
 pub const STARTS: &[Mutation] = &[
     Mutation {

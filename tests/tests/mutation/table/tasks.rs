@@ -12,6 +12,22 @@ pub const MUTATIONS: &[Mutation] = &[
         killer: "a_timeout_always_wins",
     },
     Mutation {
+        what: "a fence is stored without the outcome that it depends on",
+        file: "transition/fence.rs",
+        says: "draft.end_other(fulfillment)?;",
+        would_say: "let _ = draft.end_other(fulfillment);",
+        tests: "an_outcome_that_is_not_stored",
+        killer: "an_outcome_that_is_not_stored_takes_the_fence_with_it",
+    },
+    Mutation {
+        what: "a refused fence settles a call",
+        file: "transition/fence.rs",
+        says: "draft.go_back(mark);",
+        would_say: "drop(mark);",
+        tests: "an_outcome_that_is_not_stored",
+        killer: "an_outcome_that_is_not_stored_takes_the_fence_with_it",
+    },
+    Mutation {
         what: "an older claim writes",
         file: "transition/draft.rs",
         says: "_ if task.version != claim.version => {",
