@@ -2,11 +2,11 @@
 //! below and in the API's document is run as printed, and the answers below a command are compared.
 //! The blocks of the guide are run in `guide.rs`. No other document may have such blocks.
 
-use std::path::Path;
+use std::{fs, path::Path};
 
 use segno_build::template;
 use tests::{
-    documents::{Block, blocks},
+    documents::{Block, blocks, repository},
     shell::{Said, Shell},
 };
 
@@ -100,6 +100,27 @@ fn what_is_shown_of_a_new_crate_is_its_source() {
     assert_eq!(shown("docs/start/tutorial.md"), template::LIB);
     let part = shown("README.md");
     assert!(template::LIB.contains(&part), "this is not in a new crate: {part}");
+}
+
+#[test]
+fn the_comparison_of_languages_counts_the_lines_of_the_sources() {
+    let read = |file: &str| fs::read_to_string(repository().join(file)).expect(file);
+    let template = "host/build/src/template/files";
+    let signup = ["rust/lib.rs.in", "npm/index.in", "python/app.py.in"];
+    let order = ["src/lib.rs", "typescript/src/index.ts", "python/app.py"];
+    let page = read("docs/how-to/languages.md");
+    for (name, folder, sources) in
+        [("signup", template, signup), ("order", "examples/order", order)]
+    {
+        let counts = sources.map(|file| read(&format!("{folder}/{file}")).lines().count());
+        let [rust, typescript, python] = counts;
+        let name = format!("`{name}`");
+        let mut rows = page.lines().filter(|line| line.starts_with("| lines of "));
+        let row = rows.find(|row| row.contains(&name));
+        let row = row.unwrap_or_else(|| panic!("the table has no lines of {name}"));
+        let counts = format!(" | {rust} | {typescript} | {python} |");
+        assert!(row.ends_with(&counts), "the sources have {counts}, and the table has {row}");
+    }
 }
 
 #[test]
