@@ -20,11 +20,11 @@ from typing import Any
 from executions import run_all
 from host import Host
 from journal import comparable
+from modules import PYTHON, build_module
 from shop import Shop
 from suite import HERE, Result, Suite
 
 LANGUAGES = ("typescript", "python", "rust")
-PYTHON = HERE / "python/.venv/bin/python"
 CARGO = ["--quiet", "--package", "conformance", "--example", "native"]
 #: The command that runs programs in the test kit of a language.
 NATIVE = {
@@ -53,16 +53,6 @@ def run_natively(language: str, suite: Suite) -> None:
         suite.check(name, language, "test kit", result, ends_early)
 
 
-def build_module(language: str, segno: str) -> str:
-    """Builds the module of a language; the path of its file."""
-    environment = {**os.environ, "VIRTUAL_ENV": str(HERE / "python/.venv")} if language == "python" else None
-    command = [segno, "--json", "build", str(HERE / language), "--prepare"]
-    finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if finished.returncode != 0:
-        sys.exit(f"{' '.join(command)}\n{finished.stdout}{finished.stderr}")
-    return str(json.loads(finished.stdout)["path"])
-
-
 def policy(languages: list[str], folder: Path, settings: dict[str, Any]) -> str:
     """The policy file: all modules may reach the server, and have the same settings, secrets and files."""
     for table, values in settings.items():
@@ -87,7 +77,7 @@ def run_on_host(suite: Suite, languages: list[str], segno: str, port: int) -> No
         host = Host(segno, port, Path(folder), policy(languages, Path(folder), suite.settings))
 
         def deploy(language: str) -> None:
-            module = build_module(language, segno)
+            module = build_module(HERE / language, segno)
             report(f"built: {language}")
             host.deploy(module, f"conformance-{language}")
             report(f"deployed: {language}")
