@@ -116,7 +116,8 @@ impl Template {
 }
 
 /// The command that tests a project in TypeScript: Node 20 runs no TypeScript itself.
-const TEST_COMPILED: &str = "tsc && node --enable-source-maps --test build/js/test/*.test.js";
+const TEST_COMPILED: &str =
+    "rm -rf build/js && tsc && node --enable-source-maps --test build/js/test/*.test.js";
 /// The command that tests a project in JavaScript.
 const TEST_SOURCES: &str = "node --test test/*.test.js";
 
