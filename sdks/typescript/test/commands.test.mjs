@@ -241,3 +241,64 @@ test('settings, secrets, files, progress and logs of activities', async () => {
   assert.ok(redacted.logged('the key is {secret:PAY}'));
   await assert.rejects(new TestHost().run(leak), { code: 403, message: /`PAY` is not set/ });
 });
+
+test('a command that nobody awaits is a warning at the end, if it is open or has failed', async () => {
+  const add = activity(async (n) => n + 1);
+  const refuse = activity(async () => {
+    throw new Failure(402, 'declined');
+  });
+  const undo = activity(async () => undefined);
+  const careless = workflow(async (_, ctx) => {
+    void ctx.call(refuse);
+    void ctx.call(add, 1);
+    await ctx.sleep(1_000);
+    void ctx.call(add, 2);
+    void ctx.sleep('1d');
+    void ctx.promise('approval');
+    void ctx.http('https://shop.test/');
+    void ctx.saga('trip').call(add, 3, { compensate: undo });
+  });
+  const t = new TestHost({ module: { add, refuse, undo, careless } });
+  await t.run(careless);
+  const cancelled = (name, command) => `nobody awaited ${name} (command ${command}), and the end of the workflow cancels it: write \`await\``;
+  assert.deepEqual(
+    t.logs.map(({ level, message }) => [level, message]),
+    [
+      ['warn', 'nobody awaited the call of `refuse` (command 0), which failed: declined (code 402): write `await`'],
+      ['warn', cancelled('the call of `add`', 3)],
+      ['warn', cancelled('the sleep', 4)],
+      ['warn', cancelled('the promise `approval`', 5)],
+      ['warn', cancelled('the request to https://shop.test/', 6)],
+      ['warn', cancelled('the step `add` of the saga `trip`', 7)],
+    ],
+  );
+});
+
+test('commands that somebody looks at, or cancels, are no warning', async () => {
+  const add = activity(async (n) => n + 1);
+  const refuse = activity(async () => {
+    throw new Failure(402, 'declined');
+  });
+  const careful = workflow(async (_, ctx) => {
+    const [first, second] = [ctx.call(add, 1), ctx.call(add, 2)];
+    await Promise.race([ctx.sleep('1d'), first]);
+    await Promise.any([ctx.sleep('1d'), second]);
+    await Promise.allSettled([ctx.call(refuse)]);
+    ctx.call(refuse).catch(() => {});
+    const stopped = ctx.sleep('1d');
+    await stopped.cancel();
+    const controller = new AbortController();
+    void ctx.sleep('1d', { signal: controller.signal });
+    controller.abort();
+    return ctx.call(add, 3);
+  });
+  const failing = workflow(async (_, ctx) => {
+    void ctx.call(add, 1);
+    throw new Failure(409, 'not today');
+  });
+  const t = new TestHost();
+  assert.equal(await t.run(careful), 4);
+  assert.deepEqual(t.logs, []);
+  await assert.rejects(t.run(failing), /not today/);
+  assert.deepEqual(t.logs, []);
+});

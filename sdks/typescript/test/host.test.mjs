@@ -118,6 +118,14 @@ for (const [name, message] of DEFECTS) {
   });
 }
 
+test('a command that nobody awaited is a line of the log', { skip }, async () => {
+  const { state } = await ended('hasty');
+  assert.equal(state, 'resolved');
+  const { stdout } = host.cli('logs', 'hasty');
+  assert.match(stdout, /nobody awaited the sleep \(command 0\), and the end of the workflow cancels it: write `await`/);
+  assert.doesNotMatch(stdout, /command [12]/);
+});
+
 test('failures of activities name what an activity cannot do', { skip }, async () => {
   const rows = { waits: /`waits` waits for a promise that nothing settles/, timer: /src\/index\.ts:\d+: Error: an activity cannot wait with a timer/, digest: /there is no `crypto\.subtle` here/ };
   for (const [name, message] of Object.entries(rows)) {

@@ -7,6 +7,7 @@ import { generator } from './random.js';
 import { Sagas } from './saga.js';
 import { validated } from './schema.js';
 import { type HeardSignal, type SignalWait, Signals } from './signal-wait.js';
+import { UnawaitedCommands } from './unawaited.js';
 import { Updates } from './updates.js';
 import { decode, encode, shown } from './value.js';
 import { workflowContext } from './workflow-context.js';
@@ -55,6 +56,9 @@ export class WorkflowExecution {
   readonly signals = new Signals();
   readonly sagas: Sagas;
   readonly updates: Updates;
+  readonly unawaited = new UnawaitedCommands();
+  /** Warnings for the author, which are in the log. */
+  readonly warnings: string[] = [];
   readonly controller = new AbortController();
   /** The value that the workflow shares. */
   shared: unknown;
@@ -262,6 +266,7 @@ export class WorkflowExecution {
     if (value instanceof NextGeneration) return this.#over(() => this.engine.continueAsNew(value.input, value.sameCode));
     if (this.continuing !== undefined) throw new Error('`ctx.continueAsNew` was called, and something else returned: write `return ctx.continueAsNew(input)`');
     const outcome = success(output === undefined ? value : await checked(output, value, what), what);
+    for (const warning of this.unawaited.warnings()) this.#warn(warning);
     this.#over(() => this.engine.finish(outcome));
   }
 
@@ -277,16 +282,22 @@ export class WorkflowExecution {
     this.isFinished = true;
     for (const reason of this.#lost.values()) {
       if (!(reason instanceof Failure) || reason.isCancelled) continue;
-      this.log('warn', `nobody awaited a promise that failed: ${reason.message} (code ${reason.code})`);
+      this.#warn(`nobody awaited a promise that failed: ${reason.message} (code ${reason.code})`);
     }
     if (this.signals.unread.length > 0) this.engine.unread(this.signals.unread.map(({ number }) => number));
     end();
+  }
+
+  #warn(message: string): void {
+    this.warnings.push(message);
+    this.log('warn', message);
   }
 
   #complete(command: number, outcome: Outcome): void {
     const waiter = this.#waiting.get(command);
     this.#waiting.delete(command);
     const failure = outcome.tag === 'failure' ? failureOf(outcome.val) : undefined;
+    this.unawaited.complete(command, failure);
     this.sagas.complete(command, outcome.tag === 'success' ? decode(outcome.val) : undefined, failure);
     if (failure === undefined) waiter?.resolve(decode((outcome as { val: Payload }).val));
     else waiter?.reject(failure);
@@ -306,6 +317,7 @@ export class WorkflowExecution {
       if (waiter.shielded) continue;
       this.#waiting.delete(command);
       if (!this.sagas.has(command)) this.engine.forget(command);
+      this.unawaited.delete(command);
       waiter.reject(cancelled());
     }
     this.signals.fail(cancelled);

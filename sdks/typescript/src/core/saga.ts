@@ -193,7 +193,9 @@ class RunningSaga implements Saga {
   #issue(step: IssuedStep, command: number): Promise<unknown> {
     this.#steps.push(step);
     this.#commands.set(command, step);
-    return this.#execution.completion(command);
+    const promise = this.#execution.completion(command);
+    this.#execution.unawaited.add(command, `the step \`${step.name}\` of the saga \`${this.name}\``, promise);
+    return promise;
   }
 
   /** Undoes the steps, and adds the report to the failure that is the reason. */

@@ -56,11 +56,14 @@ function cancellable<T>(execution: WorkflowExecution, command: Command, signal: 
   signal?.throwIfAborted();
   const { index, promise: given } = execution.issue(command);
   const promise = execution.completion<T>(index, read);
+  execution.unawaited.add(index, nameOf(command), promise);
   const cancel = async (): Promise<void> => {
+    execution.unawaited.delete(index);
     const asked = execution.issue({ kind: 'cancel', command: index });
     await execution.completion(asked.index);
   };
   signal?.addEventListener('abort', () => {
+    execution.unawaited.delete(index);
     if (execution.isFinished || !execution.isOpen(index)) return;
     const asked = execution.issue({ kind: 'cancel', command: index });
     execution.engine.forget(asked.index);
@@ -69,6 +72,20 @@ function cancellable<T>(execution: WorkflowExecution, command: Command, signal: 
   const fields = { id: made, command: index, cancel };
   for (const [name, value] of Object.entries(fields)) Object.defineProperty(promise, name, { value });
   return promise as Call<T>;
+}
+
+/** The command in a warning. */
+function nameOf(command: Command): string {
+  switch (command.kind) {
+    case 'call':
+      return `the call of \`${command.function}\``;
+    case 'http':
+      return `the request to ${command.request.url}`;
+    case 'promise':
+      return command.name === undefined ? 'a promise' : `the promise \`${command.name}\``;
+    default:
+      return `the ${command.kind}`;
+  }
 }
 
 function commands(execution: WorkflowExecution): object {

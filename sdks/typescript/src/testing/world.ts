@@ -208,6 +208,7 @@ export class World {
   async #ended(invocation: Invocation): Promise<void> {
     const { end } = invocation.recorder;
     if (end !== undefined) await this.#commit(invocation);
+    for (const warning of invocation.execution.warnings) process.emitWarning(`\`${invocation.run.name}\`: ${warning}`, 'SegnoWarning');
     for (const [index, { command }] of invocation.open) if (command.kind === 'call' || command.kind === 'undo') this.#calls.stop(this.childOf(invocation, index, command));
     invocation.open.clear();
     if (end !== undefined && 'input' in end) return this.#nextGeneration(invocation, end.input);

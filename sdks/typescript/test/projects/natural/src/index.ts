@@ -131,6 +131,10 @@ export const lost = workflow(async (_: void, ctx) => {
   void Promise.reject(new Error('lost'));
   await ctx.sleep(1_000);
 });
+export const hasty = workflow(async (_: void, ctx) => {
+  void ctx.sleep('1d');
+  await Promise.race([ctx.sleep('1d'), ctx.sleep(1)]);
+});
 export const never = workflow(async () => {
   await new Promise(() => {});
 });
