@@ -54,7 +54,7 @@ class CaseInsensitive(Mapping[str, str]):
 
 
 class Response:
-    """The response to a request. May be awaited, which returns it."""
+    """The response to a request."""
 
     def __init__(self, status_code: int, content: bytes = b"", headers: Headers = (), url: str = "") -> None:
         pairs = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
@@ -100,12 +100,16 @@ class Response:
             raise error
         return self
 
-    def __await__(self) -> Generator[Any, None, "Response"]:
-        return self
-        yield
-
     def __repr__(self) -> str:
         return f"<Response [{self.status_code}]>"
+
+
+class SentResponse(Response):
+    """The response to a request of an activity, which waited for it already. May be awaited all the same."""
+
+    def __await__(self) -> Generator[Any, None, Response]:
+        return self
+        yield
 
 
 def build(
@@ -143,9 +147,9 @@ def build(
     return HttpRequest(method.upper(), url, tuple(pairs), body)
 
 
-def of_wire(response: HttpResponse, url: str) -> Response:
+def of_wire(response: HttpResponse, url: str) -> SentResponse:
     """A response to an activity."""
-    return Response(response.status, response.body, response.headers, url)
+    return SentResponse(response.status, response.body, response.headers, url)
 
 
 def of_payload(payload: str | bytes, url: str) -> Response:

@@ -115,7 +115,7 @@ class ActivityContext:
         """Says that the attempt is alive and how far it got. True: it is asked to stop."""
         return self._engine.heartbeat(None if progress is None else encoded(ANY, progress, "the progress"))
 
-    def http(self, method: str, url: str, *, params: web.Params | None = None, headers: web.Headers | None = None, json: Any = None, data: Mapping[str, Any] | str | bytes | None = None, auth: tuple[str, str] | None = None) -> web.Response:  # fmt: skip
+    def http(self, method: str, url: str, *, params: web.Params | None = None, headers: web.Headers | None = None, json: Any = None, data: Mapping[str, Any] | str | bytes | None = None, auth: tuple[str, str] | None = None) -> web.SentResponse:  # fmt: skip
         """Sends one request, if the policy of the host allows the address. Nothing is repeated here. May be awaited."""
         request = web.build(method, url, params=params, headers=headers, json=json, data=data, auth=auth)
         return web.of_wire(self._engine.http(request), url)
