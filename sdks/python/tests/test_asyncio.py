@@ -303,3 +303,75 @@ def test_what_asyncio_cannot_do_here_is_said(use: Any, message: str) -> None:
 
     with pytest.raises(RuntimeError, match=message):
         TestHost().run(uses)
+
+
+@activity
+async def refuse() -> None:
+    raise Failure(402, "declined")
+
+
+@activity
+async def undo(_: Any) -> None: ...
+
+
+@workflow
+async def careless(ctx: Context) -> None:
+    ctx.call(refuse)
+    ctx.call(double, 1)
+    await ctx.sleep(1)
+    ctx.call(double, 2)
+    ctx.sleep("1d")
+    ctx.promise("approval")
+    ctx.http("GET", "https://shop.test/")
+    ctx.saga("trip").call(double, 3, compensate=undo)
+
+
+def test_a_command_that_nobody_awaits_is_a_warning_at_the_end_if_it_is_open_or_has_failed(
+    segno_host: TestHost,
+) -> None:
+    with pytest.warns(UserWarning) as warned:
+        segno_host.run(careless)
+
+    def cancelled(name: str, command: int) -> str:
+        return f"nobody awaited {name} (command {command}), and the end of the workflow cancels it: write `await`"
+
+    lines = [
+        "nobody awaited the call of `refuse` (command 0), which failed: declined (code 402): write `await`",
+        cancelled("the call of `double`", 3),
+        cancelled("the sleep", 4),
+        cancelled("the promise 'approval'", 5),
+        cancelled("the request to https://shop.test/", 6),
+        cancelled("the step `double` of the saga `trip`", 7),
+    ]
+    assert segno_host.logs == [("warn", line) for line in lines]
+    assert [str(one.message) for one in warned] == [f"`careless`: {line}" for line in lines]
+    assert {one.filename for one in warned} == {__file__}
+
+
+@workflow
+async def careful(ctx: Context) -> int:
+    first, second = ctx.call(double, 1), ctx.call(double, 2)
+    await asyncio.wait([first, ctx.sleep("1d")], return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait_for(second, 60)
+    await asyncio.gather(ctx.call(refuse), return_exceptions=True)
+    await ctx.cancel(ctx.sleep("1d"))
+    ctx.sleep("1d").cancel()
+    for call in [ctx.call(double, number) for number in (3, 4)]:
+        await call
+    await ctx.publish("sent", 1)
+    ctx.publish("sent", 2)
+    return await ctx.call(double, 5)
+
+
+@workflow
+async def failing(ctx: Context) -> None:
+    ctx.call(double, 1)
+    raise Failure(409, "not today")
+
+
+@pytest.mark.filterwarnings("error")
+def test_commands_that_somebody_looks_at_or_gives_up_are_no_warning(segno_host: TestHost) -> None:
+    assert segno_host.run(careful) == 10
+    with pytest.raises(Failure, match="not today"):
+        segno_host.run(failing)
+    assert segno_host.logs == []

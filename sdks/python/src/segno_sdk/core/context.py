@@ -204,7 +204,7 @@ class Context:
         self._execution.check_command("a sleep")
         if until_ms > LATEST_MS:
             raise ValueError("the sleep ends after the year 9999")
-        return self._command(self._execution.engine.sleep_until(until_ms), ANY, "the sleep")
+        return self._command(self._execution.engine.sleep_until(until_ms), ANY, "the sleep", "the sleep")
 
     # Promises and signals.
 
@@ -224,7 +224,7 @@ class Context:
         codec = declared if type is None else codec_of(type)
         index, id = execution.engine.promise(name, None if timeout is None else milliseconds("timeout", timeout))
         what = "the promise" if name is None else f"the promise {name!r}"
-        return Promise(execution, index, lambda payload: decoded(codec, payload, what), id)
+        return Promise(execution, index, lambda payload: decoded(codec, payload, what), id, what)
 
     def resolve(self, promise: str, value: Any = None) -> Command[None]:
         """Settles the promise of somebody else with a value. Raises a `Failure` 409 if it was settled before."""
@@ -333,7 +333,7 @@ class Context:
         now_ms = execution.engine.now()
         options = call_options(now_ms, timeout=timeout, attempt_timeout=attempt_timeout, retry=retry, labels=labels)
         index = execution.engine.http(request, options)
-        return Call(execution, index, lambda payload: web.of_payload(payload, url))
+        return Call(execution, index, lambda payload: web.of_payload(payload, url), name=f"the request to {url}")
 
     def publish(self, topic: str, value: Any = None) -> Command[None]:
         """Hands an event to the receiver of the topic. It is delivered at least once."""
@@ -354,6 +354,7 @@ class Context:
                 f"ctx.cancel takes what ctx.call, ctx.http, ctx.sleep or ctx.promise returned, and not {command!r}"
             )
         self._execution.check_command("`ctx.cancel`")
+        self._execution.unawaited_commands.discard(command.command)
         return self._command(self._execution.engine.cancel(command.command), ANY, "the cancellation")
 
     def saga(self, name: str) -> Saga:
@@ -420,11 +421,14 @@ class Context:
         codec = function.output if isinstance(function, Function) else codec_of(Any if result is None else result)
         return name, payload, codec, checked
 
-    def _call(self, index: int, codec: Codec, name: str) -> Call[Any]:
-        return Call(self._execution, index, lambda payload: decoded(codec, payload, f"the result of `{name}`"))
+    def _call(self, index: int, codec: Codec, function: str, name: str | None = None) -> Call[Any]:
+        def decode(payload: str | bytes) -> Any:
+            return decoded(codec, payload, f"the result of `{function}`")
 
-    def _command(self, index: int, codec: Codec, what: str) -> Command[Any]:
-        return Command(self._execution, index, lambda payload: decoded(codec, payload, what))
+        return Call(self._execution, index, decode, name=name or f"the call of `{function}`")
+
+    def _command(self, index: int, codec: Codec, what: str, name: str | None = None) -> Command[Any]:
+        return Command(self._execution, index, lambda payload: decoded(codec, payload, what), name=name)
 
 
 def input_payload(function: Any, name: str, input: Any) -> str:

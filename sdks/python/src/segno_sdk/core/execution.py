@@ -23,6 +23,7 @@ from .failure import TIMED_OUT, Failure, NotJson
 from .function import Workflow
 from .loop import Loop
 from .saga_report import of_cancellation
+from .unawaited import UnawaitedCommands
 from .updates import UPDATE, Updates
 from .waits import Command, ConditionWait, Signals
 
@@ -89,6 +90,9 @@ class Execution:
         #: Futures that a cancellation does not touch: what sagas need to know.
         self.shielded: dict[int, Command[Any]] = {}
         self.signals = Signals()
+        self.unawaited_commands = UnawaitedCommands()
+        #: Warnings for the author, which are in the log.
+        self.warnings: list[str] = []
         self.conditions: list[ConditionWait] = []
         self.updates = Updates(self)
         self.sagas: list[Saga] = []
@@ -192,9 +196,12 @@ class Execution:
                 continue
             match outcome:
                 case Success(value):
+                    self.unawaited_commands.complete(index, None)
                     command.settle(value)
                 case FailureRecord(code, message, details):
-                    command.fail(Failure(code, message, None if details is None else plain(details)))
+                    failure = Failure(code, message, None if details is None else plain(details))
+                    self.unawaited_commands.complete(index, failure)
+                    command.fail(failure)
 
     def _turn(self) -> None:
         """Runs what is ready. Raises the first defect."""
@@ -307,6 +314,10 @@ class Execution:
         next_input = None
         if isinstance(ended, ContinueAsNew):
             next_input = encoded(self.function.input or _any(), ended.input, "the input of the next generation")
+        if isinstance(ended, Success):
+            self.warnings = self.unawaited_commands.warnings()
+            for warning in self.warnings:
+                self.engine.log("warn", warning)
         unread = self.signals.unread()
         if unread:
             self.engine.signals_unread(unread)

@@ -99,7 +99,7 @@ class Saga:
         declared = self._declare(name, compensate, on_unknown)
         index = self._execution.engine.saga_call(name, payload, checked, declared)
         self._begin(name, plain(payload), declared, index, is_http=False)
-        return context._call(index, codec, name)
+        return context._call(index, codec, name, self._step(name))
 
     def http(
         self, method: str, url: str, *, compensate: Any, on_unknown: OnUnknown = "ask", **about: Any
@@ -124,7 +124,10 @@ class Saga:
             "body": body,
         }
         self._begin(name, given, declared, index, is_http=True)
-        return Call(execution, index, lambda payload: web.of_payload(payload, url))
+        return Call(execution, index, lambda payload: web.of_payload(payload, url), name=self._step(name))
+
+    def _step(self, name: str) -> str:
+        return f"the step `{name}` of the saga `{self.name}`"
 
     async def abort(self, reason: str) -> Any:
         """Undoes the steps now, and raises a `Failure` 422 that says what was undone."""

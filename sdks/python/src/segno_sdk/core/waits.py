@@ -19,8 +19,16 @@ class Command(LoopFuture[T]):
     """
 
     def __init__(
-        self, execution: "Execution", index: int, decode: Callable[[str | bytes], T], id: str | None = None
+        self,
+        execution: "Execution",
+        index: int,
+        decode: Callable[[str | bytes], T],
+        id: str | None = None,
+        name: str | None = None,
     ) -> None:
+        """Args:
+        name: the command in the warning that nobody awaited it; None if nobody has to.
+        """
         super().__init__(loop=execution.loop)
         #: The number of the command in the journal.
         self.command = index
@@ -28,6 +36,8 @@ class Command(LoopFuture[T]):
         self.id = id or f"{execution.facts.invocation}/{index}"
         self._execution, self._decode = execution, decode
         execution.waiting[index] = self
+        if name is not None:
+            execution.unawaited_commands.add(index, name)
 
     def settle(self, value: str | bytes) -> None:
         """The command succeeded."""
@@ -41,8 +51,19 @@ class Command(LoopFuture[T]):
         self.set_exception(error)
         self._log_traceback = False  # Nobody has to await a command.
 
+    def add_done_callback(self, fn: Any, /, *, context: Any = None) -> None:
+        self._execution.unawaited_commands.discard(self.command)
+        super().add_done_callback(fn, context=context)
+
+    def __await__(self) -> Generator[Any, None, T]:
+        self._execution.unawaited_commands.discard(self.command)
+        return super().__await__()
+
+    __iter__ = __await__
+
     def cancel(self, msg: Any = None) -> bool:
         """Gives up waiting; what was asked for goes on."""
+        self._execution.unawaited_commands.discard(self.command)
         if not super().cancel(msg):
             return False
         self._execution.forget(self)

@@ -1,5 +1,6 @@
 """The host of a test."""
 
+import warnings
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -244,6 +245,9 @@ class TestHost:
             world.close()
             guards.uninstall()
             logs.uninstall()
+        for invocation in world.invocations.values():
+            for text in invocation.execution.warnings:
+                warnings.warn(f"`{invocation.function.name}`: {text}", stacklevel=3)
         return outcome
 
     def _replay(self, world: World) -> None:
