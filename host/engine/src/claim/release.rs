@@ -96,13 +96,13 @@ fn guest(error: GuestError, journal: &JournalEnd<'_>) -> ReleaseReason {
                 recorder.lock().unwrap_or_else(PoisonError::into_inner).divergence().cloned()
             });
             let message = report.as_ref().map_or(message, ToString::to_string);
-            tracing::error!(%message, "the execution diverged from its journal and is halted");
+            tracing::error!(error = %message, "the execution diverged from its journal and is halted");
             let TrapReport { backtrace, frames, .. } = TrapReport::new(backtrace.as_ref(), None);
             let details = json!({ "divergence": report, "backtrace": backtrace, "frames": frames });
             ReleaseReason::Halt { report: note("divergence", &message, Some(&details)) }
         }
         GuestError::Stopped { stop: StopReason::Damaged(_), .. } => {
-            tracing::error!(%message, "the journal is damaged; the execution is halted");
+            tracing::error!(error = %message, "the journal is damaged; the execution is halted");
             ReleaseReason::Halt { report: note("damaged", &message, None) }
         }
         GuestError::NoSuchModule(_)
@@ -114,7 +114,7 @@ fn guest(error: GuestError, journal: &JournalEnd<'_>) -> ReleaseReason {
             ReleaseReason::Halt { report: note("other-engine", &message, None) }
         }
         GuestError::Host(_) | GuestError::Crowded { .. } => {
-            tracing::warn!(%message, "the host could not run the guest; it will be tried again");
+            tracing::warn!(error = %message, "the host could not run the guest; it will be tried again");
             ReleaseReason::Failed {
                 retry_after: None,
                 error: note("host", &message, None),
@@ -125,7 +125,7 @@ fn guest(error: GuestError, journal: &JournalEnd<'_>) -> ReleaseReason {
         | GuestError::Panicked { backtrace, .. }
         | GuestError::Trap { backtrace, .. }
         | GuestError::OutOfTime { backtrace, .. } => {
-            tracing::warn!(%message, "the guest trapped");
+            tracing::warn!(error = %message, "the guest trapped");
             let report = TrapReport::new(backtrace.as_ref(), journal.recorder);
             trapped(note("trap", &message, report.details().as_ref()), cause, journal.len)
         }
