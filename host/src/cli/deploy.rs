@@ -137,7 +137,8 @@ impl DeployArgs {
                 bundled.client().await?
             }
         };
-        let progress = console.progress(format!("uploading {}", size(component.len() as u64)));
+        let progress =
+            console.progress(format!("uploading and compiling {}", size(component.len() as u64)));
         if self.check || self.migrate.is_some() || self.shadow.is_some() {
             let candidate = upload(client, component.clone(), None).await?.module;
             drop(progress);
