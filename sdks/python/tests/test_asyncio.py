@@ -332,16 +332,16 @@ def test_a_command_that_nobody_awaits_is_a_warning_at_the_end_if_it_is_open_or_h
     with pytest.warns(UserWarning) as warned:
         segno_host.run(careless)
 
-    def cancelled(name: str, command: int) -> str:
-        return f"nobody awaited {name} (command {command}), and the end of the workflow cancels it: write `await`"
+    def open_command(name: str, command: int) -> str:
+        return f"nobody awaited {name} (command {command}), and the workflow ends without it: write `await`"
 
     lines = [
         "nobody awaited the call of `refuse` (command 0), which failed: declined (code 402): write `await`",
-        cancelled("the call of `double`", 3),
-        cancelled("the sleep", 4),
-        cancelled("the promise 'approval'", 5),
-        cancelled("the request to https://shop.test/", 6),
-        cancelled("the step `double` of the saga `trip`", 7),
+        open_command("the call of `double`", 3),
+        open_command("the sleep", 4),
+        open_command("the promise 'approval'", 5),
+        open_command("the request to https://shop.test/", 6),
+        open_command("the step `double` of the saga `trip`", 7),
     ]
     assert segno_host.logs == [("warn", line) for line in lines]
     assert [str(one.message) for one in warned] == [f"`careless`: {line}" for line in lines]

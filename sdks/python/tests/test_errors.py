@@ -3,11 +3,13 @@
 import os
 import socket
 import subprocess
+import sys
 import threading
 import time
 import urllib.request
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -387,3 +389,56 @@ async def misspelt(ctx: Context) -> int:
 def test_a_wait_for_a_signal_that_is_not_declared_is_refused_with_a_type_as_well() -> None:
     with pytest.raises(Defect, match="waits for the signal 'payed', which it does not declare; it declares 'paid'"):
         TestHost().run(misspelt)
+
+
+FAILED_TEST = """
+from segno_sdk import Context, activity, workflow
+
+
+@workflow
+async def price(ctx: Context) -> float:
+    return float("nan")
+
+
+@workflow
+async def order(ctx: Context) -> str:
+    return {}["receipt"]
+
+
+@workflow
+async def late(ctx: Context) -> int:
+    return ctx.call(count)
+
+
+@activity
+async def count() -> int:
+    return 1
+
+
+def test_price(segno_host) -> None:
+    segno_host.run(price)
+
+
+def test_order(segno_host) -> None:
+    segno_host.run(order)
+
+
+def test_late(segno_host) -> None:
+    segno_host.run(late)
+"""
+
+
+def test_a_failed_test_shows_the_lines_of_the_author_and_none_of_the_package(tmp_path: Path) -> None:
+    file = tmp_path / "test_price.py"
+    file.write_text(FAILED_TEST)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", file.name]
+    finished = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "3 failed" in finished.stdout
+    for line in (
+        "E       segno_sdk.NotJson: result is nan, which JSON does not have: write None, or a text",
+        "E       the result is that of `price`, at test_price.py:5",
+        '>       return {}["receipt"]',
+        "E       segno_sdk.NotJson: result is <Call pending>, which is not awaited: write `await` before it",
+    ):
+        assert line in finished.stdout, finished.stdout
+    assert "segno_sdk/" not in finished.stdout

@@ -260,16 +260,16 @@ test('a command that nobody awaits is a warning at the end, if it is open or has
   });
   const t = new TestHost({ module: { add, refuse, undo, careless } });
   await t.run(careless);
-  const cancelled = (name, command) => `nobody awaited ${name} (command ${command}), and the end of the workflow cancels it: write \`await\``;
+  const open = (name, command) => `nobody awaited ${name} (command ${command}), and the workflow ends without it: write \`await\``;
   assert.deepEqual(
     t.logs.map(({ level, message }) => [level, message]),
     [
       ['warn', 'nobody awaited the call of `refuse` (command 0), which failed: declined (code 402): write `await`'],
-      ['warn', cancelled('the call of `add`', 3)],
-      ['warn', cancelled('the sleep', 4)],
-      ['warn', cancelled('the promise `approval`', 5)],
-      ['warn', cancelled('the request to https://shop.test/', 6)],
-      ['warn', cancelled('the step `add` of the saga `trip`', 7)],
+      ['warn', open('the call of `add`', 3)],
+      ['warn', open('the sleep', 4)],
+      ['warn', open('the promise `approval`', 5)],
+      ['warn', open('the request to https://shop.test/', 6)],
+      ['warn', open('the step `add` of the saga `trip`', 7)],
     ],
   );
 });

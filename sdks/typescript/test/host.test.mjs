@@ -122,7 +122,7 @@ test('a command that nobody awaited is a line of the log', { skip }, async () =>
   const { state } = await ended('hasty');
   assert.equal(state, 'resolved');
   const { stdout } = host.cli('logs', 'hasty');
-  assert.match(stdout, /nobody awaited the sleep \(command 0\), and the end of the workflow cancels it: write `await`/);
+  assert.match(stdout, /nobody awaited the sleep \(command 0\), and the workflow ends without it: write `await`/);
   assert.doesNotMatch(stdout, /command [12]/);
 });
 

@@ -78,3 +78,7 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+# Tracebacks name them as they are imported.
+for _error in (Defect, Failure, NotAvailable, NotDeterministic, NotJson, TimedOut):
+    _error.__module__ = __name__

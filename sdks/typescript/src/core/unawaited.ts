@@ -34,7 +34,7 @@ export class UnawaitedCommands {
   /** A sentence for each command that failed, and for each that is open at the end. */
   warnings(): string[] {
     return [...this.#commands].map(([command, { name, failure }]) => {
-      const end = failure === undefined ? 'and the end of the workflow cancels it' : `which failed: ${failure.message} (code ${failure.code})`;
+      const end = failure === undefined ? 'and the workflow ends without it' : `which failed: ${failure.message} (code ${failure.code})`;
       return `nobody awaited ${name} (command ${command}), ${end}: write \`await\``;
     });
   }

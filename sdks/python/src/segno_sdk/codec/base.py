@@ -1,5 +1,6 @@
 """What a codec is: one type of the author, as a JSON schema and as values of JSON."""
 
+from collections.abc import Awaitable
 from typing import Any, Protocol
 
 from ..core.failure import NotJson
@@ -54,4 +55,6 @@ def wrong(path: str, wanted: str, value: Any) -> Mismatch:
 
 def unlike(path: str, wanted: str, value: Any) -> NotJson:
     """The error of a value of Python that has another type than its annotation."""
+    if isinstance(value, Awaitable):
+        return NotJson(f"{path} is {shown(value)}, which is not awaited: write `await` before it")
     return NotJson(f"{path} is {shown(value)}, a {type(value).__name__}: its annotation says {wanted}")

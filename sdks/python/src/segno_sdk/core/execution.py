@@ -278,6 +278,7 @@ class Execution:
             return ended
         except NotJson as error:
             error.at = function.place  # type: ignore[attr-defined]
+            error.add_note(f"the result is that of `{function.name}`, at {function.place}")
             raise
         except BaseExceptionGroup as group:
             first = _first_failure(group)

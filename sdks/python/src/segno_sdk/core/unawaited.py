@@ -29,7 +29,7 @@ class UnawaitedCommands:
         """A sentence for each command that failed, and for each that is open at the end."""
         return [
             f"nobody awaited {name} (command {command}), "
-            + ("and the end of the workflow cancels it" if failure is None else f"which failed: {failure}")
+            + ("and the workflow ends without it" if failure is None else f"which failed: {failure}")
             + ": write `await`"
             for command, (name, failure) in self._commands.items()
         ]

@@ -17,3 +17,6 @@ from .host import Answer, PromisePlan, TestHost
 from .world import Stuck
 
 __all__ = ["Answer", "PromisePlan", "SeenRequest", "Stuck", "TestHost"]
+
+# As it is imported.
+Stuck.__module__ = __name__
