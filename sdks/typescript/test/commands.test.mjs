@@ -54,7 +54,7 @@ test('retries back off in virtual time, until an attempt succeeds or the policy 
   assert.equal(await t.run(call, 3), 3);
   assert.equal(t.elapsed, 3_000);
   assert.deepEqual(seen, [[1, 0, 'test/0'], [2, 0, 'test/0'], [3, 0, 'test/0']]);
-  await assert.rejects(new TestHost().run(call, 9), (error) => error.code === 500 && error.message.startsWith('Error: not yet'));
+  await assert.rejects(new TestHost().run(call, 9), (error) => error.code === 500 && /^\S*commands\.test\.mjs:\d+: Error: not yet\n    at <anonymous> /.test(error.message));
   const final = new TestHost().on(flaky, () => {
     throw new Failure(422, 'no');
   });

@@ -162,7 +162,7 @@ test('an activity that waits for nothing, or with a timer, fails with a reason',
   const timer = activity({ retry: { maxAttempts: 1 } }, async () => new Promise((resolve) => setTimeout(resolve, 1)));
   await assert.rejects(new TestHost().run(timer), { message: /an activity cannot wait with a timer/ });
   const lost = activity({ retry: { maxAttempts: 1 } }, async () => void Promise.reject(new Error('lost')));
-  await assert.rejects(new TestHost().run(lost), { message: /nobody awaited a promise that failed: Error: lost/ });
+  await assert.rejects(new TestHost().run(lost), { message: /nobody awaited a promise that failed: \S*natural\.test\.mjs:\d+: Error: lost/ });
 });
 
 test('hosts run at the same time without knowing of each other', async () => {
@@ -189,5 +189,19 @@ test('the time zone of a workflow is UTC, whatever that of the machine is', asyn
   } finally {
     if (zone === undefined) delete process.env.TZ;
     else process.env.TZ = zone;
+  }
+});
+
+test('the stack of an error has the frames of the author, or the place of the function', async () => {
+  const broken = workflow(async () => {
+    const price = async () => undefined.cents;
+    return price();
+  });
+  const unfit = workflow(async () => Number.NaN);
+  const stack = async (one) => new TestHost().run(one).then(assert.fail, (error) => error.stack);
+  const here = import.meta.url;
+  for (const found of [await stack(broken), await stack(unfit)]) {
+    assert.ok(found.split('\n')[1].includes(here), found);
+    assert.ok(!found.includes('/dist/'), found);
   }
 });

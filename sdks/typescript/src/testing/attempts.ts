@@ -11,6 +11,7 @@ import { retryRecord } from '../core/retry.js';
 import { decode } from '../core/value.js';
 import type { Double, Doubles } from './doubles.js';
 import { drained, within } from './scopes.js';
+import { inProject } from './stack.js';
 
 /** What is attempted. */
 export type Subject =
@@ -97,7 +98,10 @@ export class Attempts {
       deadlineMs: this.deadlineMs,
     };
     const attempt = new ActivityAttempt(definition, facts, this.#engine());
-    const describe = (error: unknown): string => defect(error, (frame) => frame).message.split('\n')[0]!;
+    const describe = (error: unknown): string => {
+      const { at, message } = defect(error, inProject, definition.made);
+      return at === undefined ? message : `${at}: ${message}`;
+    };
     const run = within(attempt, () => attempt.run(this.input, describe));
     const outcome = await Promise.race([run, limit()]);
     await drained();

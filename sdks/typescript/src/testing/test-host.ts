@@ -18,6 +18,7 @@ import { TestObjects, objectAddress } from './objects.js';
 import { checkReplays } from './replay.js';
 import { Asked, PromiseScript, type Scenario, answered } from './scenario.js';
 import { withGlobals } from './scopes.js';
+import { withFramesOfAuthor } from './stack.js';
 import { type LogLine, World } from './world.js';
 
 /** The minimum length of a secret, in bytes: so that it can be found in other text. */
@@ -217,6 +218,14 @@ export class TestHost {
   }
 
   async #execute(definition: Definition, name: string, input: unknown, address: string | undefined): Promise<unknown> {
+    try {
+      return await this.#executed(definition, name, input, address);
+    } catch (error) {
+      throw withFramesOfAuthor(error, definition.made);
+    }
+  }
+
+  async #executed(definition: Definition, name: string, input: unknown, address: string | undefined): Promise<unknown> {
     return withModule(this.#scenario.module, () =>
       withGlobals(async () => {
         const payload = encode(input, `the input of \`${name}\``);
