@@ -153,7 +153,10 @@ def test_an_input_that_is_not_json_is_the_error_of_the_call() -> None:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("goood", "calls `goood`, which this test does not define: add host.on"), ("wasm://a/b", "add host.on")],
+    [
+        ("goood", "calls `goood`, which neither its module nor this test defines: correct the name, or add host.on"),
+        ("wasm://a/b", "add host.on"),
+    ],
 )
 def test_a_function_that_does_not_exist_is_named(name: str, message: str) -> None:
     @workflow

@@ -81,8 +81,13 @@ def call(world: "World", invocation: Invocation, request: Request, child: str) -
             world.now_ms, lambda: world.begin(child, function, request.payload or "null", parent, called)
         )
     if double is None and function is None:
+        missing = (
+            "this test does not define: "
+            if ":" in name
+            else "neither its module nor this test defines: correct the name, or "
+        )
         raise AssertionError(
-            f"{request.at}: `{invocation.function.name}` calls `{request.name}`, which this test does not define: "
+            f"{request.at}: `{invocation.function.name}` calls `{request.name}`, which {missing}"
             f"add host.on({request.name!r}, lambda input: …)"
         )
     retry = request.options.retry or getattr(function, "retry", None) or Retry()
