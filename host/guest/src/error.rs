@@ -37,7 +37,7 @@ pub enum GuestError {
     },
     /// The guest used more CPU time in one call than the limit allows.
     #[error(
-        "the guest used more than {limit_ms} ms of CPU time in one call; raise `limits.cpu_ms`, or split the work into steps"
+        "the guest used more than {limit_ms} ms of CPU time in one call: look for a loop that does not end, split the work into steps, or raise `limits.cpu_ms`"
     )]
     OutOfTime {
         limit_ms: u64,
