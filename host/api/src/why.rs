@@ -63,7 +63,7 @@ pub async fn why(
         if may_run(link.reason) && is_missing(&api, &seen).await? {
             link.reason = WhyReason::ModuleMissing;
             link.on.clone_from(&seen.module);
-            link.commands = vec!["segno deploy FILE.wasm".to_owned()];
+            link.commands = vec!["segno deploy PROJECT".to_owned()];
         }
         match link.reason {
             WhyReason::Deadlocked => why.cycle.clone_from(&seen.deadlock),
@@ -142,7 +142,7 @@ fn continuations(seen: &Invocation, modules: &CatalogModules) -> Vec<String> {
         Some(alias) if is_its_code && !alias.starts_with("sha256:") => {
             let alias = quoted(&alias);
             commands.push(format!(
-                "segno deploy FILE.wasm --as {alias} && segno continue {id} --module {alias}"
+                "segno deploy PROJECT --as {alias} && segno continue {id} --module {alias}"
             ));
         }
         _ => {}

@@ -395,7 +395,7 @@ impl ServeArgs {
             7766 => String::new(),
             _ => format!(" --server http://{address}"),
         };
-        let hint = format!("  deploy  segno deploy FILE.wasm --as NAME{server}");
+        let hint = format!("  deploy  segno deploy PROJECT --as NAME{server}");
         console.line(console.paint(DIM, &hint))
     }
 }

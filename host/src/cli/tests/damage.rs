@@ -39,7 +39,7 @@ async fn an_execution_whose_module_is_gone_says_which() {
     let said = run(&server, &["why", "lost"]).await;
     let first = "lost  cannot run: the module with which it began is not stored";
     assert!(said.out.starts_with(first), "{said:?}");
-    assert!(said.out.contains("→ segno deploy FILE.wasm"), "{said:?}");
+    assert!(said.out.contains("→ segno deploy PROJECT"), "{said:?}");
     let stuck = run(&server, &["list", "--stuck"]).await;
     assert!(stuck.out.contains("is not stored"), "{stuck:?}");
 }

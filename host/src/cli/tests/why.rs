@@ -79,7 +79,7 @@ async fn each_state_has_its_reason_and_its_command() {
     world.halt("halted").await;
     let parts = [
         "divergence: the replay leaves",
-        "→ segno deploy FILE.wasm --as shop && segno continue halted --module shop",
+        "→ segno deploy PROJECT --as shop && segno continue halted --module shop",
     ];
     let first = "halted  is halted, and waits for a person: its code asks for something else";
     says(&server, "halted", first, &parts).await;
@@ -199,7 +199,7 @@ async fn one_behind_a_limit_says_what_is_missing() {
         "waits behind the limit of shop/ship, key acme: 1 of 1 run, none before it, held by first";
     says(&server, "second", "first  waits for a host to take it", &[behind]).await;
     world.halt("first").await;
-    let parts = ["held by first (halted)", "→ segno deploy FILE.wasm"];
+    let parts = ["held by first (halted)", "→ segno deploy PROJECT"];
     says(&server, "second", "first  is halted, and waits for a person", &parts).await;
     let said = run(&server, &["limit", "show", "shop/ship", "--keys"]).await;
     assert!(said.out.contains("first (halted)"), "{}", said.out);
@@ -259,12 +259,12 @@ async fn a_halted_one_is_offered_the_code_that_its_name_stands_for_now() {
         details: Vec::new().into(),
     };
     world.command(Command::TaskRelease { claim, reason: ReleaseReason::Halt { report } }).await;
-    let parts = ["→ segno replay old", "→ segno deploy FILE.wasm --as shop && segno continue old"];
+    let parts = ["→ segno replay old", "→ segno deploy PROJECT --as shop && segno continue old"];
     says(&server, "old", "old  is halted", &parts).await;
     world.upload("shop", "wasm order ship short mended").await.ok();
     let (_, out) = said(&server, "old").await;
     assert!(out.contains("→ segno continue old --module shop\n"), "{out}");
-    assert!(!out.contains("→ segno continue old\n") && !out.contains("FILE.wasm"), "{out}");
+    assert!(!out.contains("→ segno continue old\n") && !out.contains("PROJECT"), "{out}");
     // An execution without a journal is not replayed.
     world.promise("outside", &[(tags::TARGET, "poll://any@packers")]).await;
     world.command(Command::TaskHalt { id: "outside".into() }).await;
