@@ -205,3 +205,7 @@ test('the stack of an error has the frames of the author, or the place of the fu
     assert.ok(!found.includes('/dist/'), found);
   }
 });
+
+test('a function that the entry file does not export is no function to run', async () => {
+  await assert.rejects(new TestHost().run(undefined), /and is given undefined: does the entry file export it\?/);
+});

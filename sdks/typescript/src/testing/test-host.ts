@@ -387,7 +387,8 @@ export class TestHost {
 
   #definitionOf(target: unknown): Definition {
     if (target instanceof Definition) return target;
-    throw new TypeError('a test runs a workflow or an activity of this module: `t.run(order, input)`');
+    const given = target === undefined ? 'undefined: does the entry file export it?' : `a ${typeof target}`;
+    throw new TypeError(`a test runs a workflow or an activity of this module, \`t.run(order, input)\`, and is given ${given}`);
   }
 
   #nameOf(target: unknown): string {
