@@ -16,8 +16,8 @@ use tokio::task::JoinSet;
 use super::{
     context::BenchContext,
     harness::Harness,
+    http::{invoke, noop},
     measure::{self, Stopwatch},
-    noop::invoke,
     report::{BenchSection, Goal, percentile},
     suspended_fixture,
 };
@@ -44,14 +44,14 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     // This first check compiles the candidate.
     client.check("bench", &first).await?;
     for _ in 0..20 {
-        invoke(client).await?;
+        invoke(client, &noop()).await?;
     }
     let before_mb = measure::peak_mb(server.pid())?;
     let (mut seconds, mut quiet, mut beside, mut slower) = (vec![], vec![], vec![], vec![]);
     for _ in 0..context.repetitions {
         let mut starts = Vec::new();
         for _ in 0..alone {
-            starts.push(invoke(client).await?);
+            starts.push(invoke(client, &noop()).await?);
         }
         let others = NoopClients::begin(client);
         let stopwatch = Stopwatch::start();
@@ -125,7 +125,7 @@ impl NoopClients {
         asking.spawn(async move {
             let mut starts = Vec::new();
             while !told.load(Ordering::Relaxed) {
-                starts.push(invoke(&client).await?);
+                starts.push(invoke(&client, &noop()).await?);
             }
             Ok(starts)
         });

@@ -119,7 +119,7 @@ pub(crate) static PICTURES: [SiteFile; 2] =
     [file!("docs/images/console-execution.png"), file!("docs/images/session.svg")];
 
 /// The sources that documents link to; each has a page that shows it.
-pub(crate) static SOURCES: [SiteFile; 29] = [
+pub(crate) static SOURCES: [SiteFile; 32] = [
     file!("CONTRIBUTING.md"),
     file!("Dockerfile"),
     file!("LICENSE"),
