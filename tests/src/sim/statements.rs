@@ -172,7 +172,12 @@ impl<'a> Transaction<'a> {
         }
         self.own.merge(decision.delta.clone());
         if !decision.delta.is_empty() {
-            Arc::make_mut(&mut self.whole).apply(&decision.delta);
+            let whole = Arc::make_mut(&mut self.whole);
+            let absent = self.names.iter_mut().filter(|(name, _)| !name.is_in(whole));
+            let absent: Vec<_> = absent.collect();
+            whole.apply(&decision.delta);
+            // This transaction inserts these rows itself.
+            absent.into_iter().for_each(|(name, found)| *found |= name.is_in(whole));
         }
         self.view.apply(&decision.delta);
         self.turns_changed(&decision.delta);
