@@ -33,6 +33,8 @@ from platforms import PLATFORMS, program
 VERSION = "0.1.0"
 SEGNO = Path(os.environ.get("SEGNO", "segno"))
 HOST = f"linux-{ {'x86_64': 'x64', 'aarch64': 'arm64'}.get(platform.machine(), '') }"
+# A command is given up after this time: other tests may keep the processors busy.
+PATIENCE_S = 600
 # A header is enough for a package of another platform.
 MACH_O = b"\xcf\xfa\xed\xfe" + struct.pack("<I", 0x0100000C) + b"\0" * 64
 
@@ -132,7 +134,7 @@ class Packages(unittest.TestCase):
             cwd=folder,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE_S,
             env={**cls.npm_environment, **environment},
         )
         assert result.returncode == code, (command, result.returncode, result.stdout, result.stderr)
@@ -173,20 +175,22 @@ class Packages(unittest.TestCase):
             self.ran([self.launcher(folder), "--server", "http://127.0.0.1:1", "modules"], folder, 8)
 
     def test_signals_are_passed_on(self) -> None:
-        host = subprocess.Popen(
-            [self.launcher(self.plain), "serve", "--data", self.root / "data", "--listen", "127.0.0.1:0"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            stdin=subprocess.DEVNULL,
-            text=True,
-            env=self.npm_environment,
-        )
+        log = self.root / "serve.log"
+        with log.open("w") as stderr:
+            host = subprocess.Popen(
+                [self.launcher(self.plain), "serve", "--data", self.root / "data", "--listen", "127.0.0.1:0"],
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                stdin=subprocess.DEVNULL,
+                text=True,
+                env=self.npm_environment,
+            )
         assert host.stdout is not None
         with host.stdout:
-            self.assertIn("listens on", host.stdout.readline())
+            self.assertIn("listens on", host.stdout.readline(), log.read_text())
             (pid,) = Path(f"/proc/{host.pid}/task/{host.pid}/children").read_text().split()
             host.send_signal(signal.SIGTERM)
-            self.assertEqual(host.wait(30), 0)
+            self.assertEqual(host.wait(PATIENCE_S), 0, log.read_text())
         self.assertFalse(Path(f"/proc/{pid}").exists(), "the host ended")
 
     def test_a_program_that_a_signal_ends_ends_the_launcher_so(self) -> None:

@@ -224,7 +224,10 @@ impl ApiWorld {
         for (node, state, value) in nodes {
             let id = claim.id.attempt(node, 0);
             if *state != NodeState::Skipped {
-                acts.push(FenceOperation::Create { new: new_promise(id.clone(), &[]) });
+                acts.push(FenceOperation::Create {
+                    new: new_promise(id.clone(), &[]),
+                    request: None,
+                });
             }
             if let Some(value) = value {
                 let (verdict, value) = match value {
@@ -276,6 +279,7 @@ impl ApiWorld {
         let param = Stored::of(&b"{\"func\":\"ship\",\"args\":[]}"[..]);
         let create = |(id, tags): (String, Tags)| FenceOperation::Create {
             new: NewPromise { tags, param: param.clone(), ..new_promise(id.as_str(), &[]) },
+            request: None,
         };
         self.fence(claim, promises.into_iter().map(create)).await;
     }

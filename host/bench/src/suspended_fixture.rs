@@ -101,7 +101,7 @@ pub async fn put_long(
         let page = first..steps.min(first + LONG_PAGE);
         execute(harness, vec![fence(page.flat_map(pair).collect(), Vec::new())]).await?;
     }
-    let act = FenceOperation::Create { new: model.like(&model.awaited, id) };
+    let act = FenceOperation::Create { new: model.like(&model.awaited, id), request: None };
     let actions = vec![FenceAction { index: CommandIndex(steps), act }];
     let awaits = [id.named(AWAITED)].into();
     let (records, logs) = (Vec::new(), Vec::new());
@@ -159,7 +159,7 @@ impl SuspendedFixture {
         let claim = Claim { id: id.clone(), version: Version(1) };
         let holder = Holder { node: HostName::from("bench"), incarnation: 1 };
         let request = ClaimRequest { holder, nonce: 0, ttl: Millis::seconds(60) };
-        let act = FenceOperation::Create { new: self.like(&self.awaited, id) };
+        let act = FenceOperation::Create { new: self.like(&self.awaited, id), request: None };
         [
             Command::TaskCreate { new: self.like(&self.workflow, id), request },
             Command::TaskFence {

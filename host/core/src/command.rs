@@ -344,6 +344,9 @@ pub enum FenceOperation {
     Create {
         /// A target without a module refers to the module of the claim's invocation.
         new: NewPromise,
+        /// The claim with which its task is born, unless it has to wait. `None`: the task is
+        /// offered.
+        request: Option<ClaimRequest>,
     },
     /// Creates a promise without an owner, as a client does: no tag is added, and it outlives the
     /// claim's invocation.
@@ -408,7 +411,7 @@ impl FenceOperation {
     /// The promise that the action refers to, if any.
     pub fn promise(&self) -> Option<&PromiseId> {
         match self {
-            Self::Create { new } | Self::CreateLoose { new } => Some(&new.id),
+            Self::Create { new, .. } | Self::CreateLoose { new } => Some(&new.id),
             Self::Settle { id, .. }
             | Self::Cancel { id }
             | Self::CancelLoose { id }

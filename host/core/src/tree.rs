@@ -98,7 +98,7 @@ impl TreeBounds {
     /// creating invocation was itself created by another.
     pub fn counts(&self, was_made: bool, actions: &[FenceAction]) -> bool {
         let births = actions.iter().filter(|action| match &action.act {
-            FenceOperation::Create { new } => is_execution(new),
+            FenceOperation::Create { new, .. } => is_execution(new),
             _ => false,
         });
         let least = if was_made || self.births.is_some() { 1 } else { BATCH_OF_A_ROOT };

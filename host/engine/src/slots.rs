@@ -108,6 +108,9 @@ pub trait OptimisticStart: Send + Sync + 'static {
     /// Runs the invocation immediately, and stores it with its first commit. The execution
     /// continues if the client that started it disconnects.
     fn begin(&self, start: StartRequest);
+
+    /// Runs tasks that were claimed with their creation.
+    fn run(&self, claimed: Vec<ClaimedTask>);
 }
 
 /// A request to store an invocation and to start it.
@@ -165,11 +168,20 @@ impl ExecutionSlots {
     /// Takes a slot for this invocation. Returns it with the parameters of a claim. `None` if no
     /// slot is free or the host is shutting down.
     pub fn slot(&self, new: &NewPromise) -> Option<(Slot, ClaimRequest)> {
+        self.slot_for(new, false)
+    }
+
+    /// The same for an invocation that another one creates.
+    pub(crate) fn slot_of_call(&self, new: &NewPromise) -> Option<(Slot, ClaimRequest)> {
+        self.slot_for(new, true)
+    }
+
+    fn slot_for(&self, new: &NewPromise, is_made: bool) -> Option<(Slot, ClaimRequest)> {
         if self.claims.draining.is_cancelled() {
             return None;
         }
         let target = tags::target(&new.tags).unwrap_or_default();
-        let who = Text::from(module_name(&new.tags, &new.param.headers, true));
+        let who = Text::from(module_name(&new.tags, &new.param.headers, is_made));
         Some((self.shared.take(target, who)?, self.claim_request()))
     }
 
@@ -214,6 +226,11 @@ impl ExecutionSlots {
         if !arrivals.is_empty() {
             let _ = self.shared.changes.send(arrivals);
         }
+    }
+
+    /// Runs tasks that were claimed with their creation, without the dispatcher.
+    pub(crate) fn run_now(&self, arrivals: Vec<ClaimedTask>) {
+        self.claims.optimistic_start.run(arrivals);
     }
 
     /// Starts an invocation that runs `module`, in a slot from [`ExecutionSlots::slot`]. The

@@ -44,7 +44,7 @@ pub(super) async fn fence(front: &Resonate, request: &ResonateRequest) -> Operat
             Ok(ResonateAnswer::ok(json!({ "promise": wire::promise(&promise) })))
         }
         Some((_, Err(refusal))) => Err(refusal.into()),
-        Some((_, Ok(FenceResult::Done))) | None => {
+        Some((_, Ok(FenceResult::Held(_) | FenceResult::Done))) | None => {
             return Err(ProtocolError::internal("the engine did not say what an action did"));
         }
     };

@@ -114,7 +114,7 @@ impl Trip<'_> {
             tags,
             timeout_at: Timestamp::NEVER,
         };
-        let made = self.act(FenceOperation::Create { new }).await?;
+        let made = self.act(FenceOperation::Create { new, request: None }).await?;
         if !made.is_pending() {
             return Some(());
         }

@@ -195,7 +195,7 @@ pub const RESONATE: &[Mutation] = &[
         what: "what a worker makes under a claim ends with it",
         file: "fence.rs",
         says: "Ok(FenceOperation::CreateLoose { new })",
-        would_say: "Ok(FenceOperation::Create { new })",
+        would_say: "Ok(FenceOperation::Create { new, request: None })",
         tests: DIFFERENTIAL,
         killer: "operations_are_answered_as_the_model_says",
     },

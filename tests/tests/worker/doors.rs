@@ -272,7 +272,10 @@ async fn what_an_earlier_version_recorded_under_such_a_name_goes_on() {
         tags: Tags::new(),
         timeout_at: Timestamp::NEVER,
     };
-    let actions = vec![FenceAction { index: CommandIndex(0), act: FenceOperation::Create { new } }];
+    let actions = vec![FenceAction {
+        index: CommandIndex(0),
+        act: FenceOperation::Create { new, request: None },
+    }];
     let awaits = [id.clone()].into();
     world.client(Command::TaskFence { claim: claim.clone(), records, logs: vec![], actions }).await;
     world.client(Command::TaskSuspend { claim, records: vec![], logs: vec![], awaits }).await;

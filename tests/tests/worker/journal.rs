@@ -338,7 +338,7 @@ async fn plant(world: &World, records: &[Record]) {
             tags: Tags::new(),
             timeout_at: Timestamp::NEVER,
         };
-        FenceAction { index, act: FenceOperation::Create { new } }
+        FenceAction { index, act: FenceOperation::Create { new, request: None } }
     });
     let fence = Command::TaskFence {
         claim: claim.clone(),

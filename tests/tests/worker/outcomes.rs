@@ -73,11 +73,11 @@ async fn a_call_of_a_chain_is_one_commit() {
     let of_claims: Vec<_> = of_claims.map(|commit| commit.join(", ")).collect();
     let expected = [
         "task-acquire",
-        "task-fence, task-acquire",
-        "task-fence ends it/0, task-acquire",
-        "task-fence ends it/1, task-acquire",
-        "task-fence ends it/2, task-acquire",
-        "task-fence ends it/3, task-acquire",
+        "task-fence",
+        "task-fence ends it/0",
+        "task-fence ends it/1",
+        "task-fence ends it/2",
+        "task-fence ends it/3",
         "task-fence ends it/4, task-fulfill",
     ];
     assert_eq!(of_claims, expected, "{commits:?}");
@@ -242,4 +242,30 @@ async fn a_dropped_call_stores_its_own_outcome() {
         assert!(!world.promise(call).await.expect("it was made").is_pending(), "{call}");
     }
     assert!(!world.probe.submitted().iter().flatten().any(stores_an_outcome));
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_call_waits_for_the_commit_of_its_caller_once_that_is_under_way() {
+    let (script, _) = chain();
+    let mut world = World::with(Plan::default(), &script).await;
+    world.probe.slow("task-fence", Millis(40));
+    world.start("it", "wasm://m/flow", &json!(null)).await;
+    assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!(CALLS)));
+    let ends = world.probe.submitted().into_iter().flatten();
+    let ends = ends.filter(|command| matches!(command, Command::TaskFulfill { .. })).count();
+    assert_eq!(ends, 1, "{:?}", commits(&world));
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_call_runs_though_its_caller_was_halted_while_it_was_created() {
+    let (script, attempts) = chain();
+    // The commit of the caller is answered after its second attempt.
+    let faults = PlannedFaults::at(3, CommitFault::UnknownButDone);
+    let mut world = World::with(Plan { faults, ..Plan::default() }, &script).await;
+    world.start("it", "wasm://m/flow", &json!(null)).await;
+    world.until("the first call", async |world| world.promise("it/0").await.is_some()).await;
+    world.client(Command::TaskHalt { id: PromiseId::from("it") }).await;
+    world.pass(SECOND).await;
+    assert_eq!(attempts.load(Ordering::Relaxed), 1);
+    assert!(!world.promise("it/0").await.expect("it was made").is_pending());
 }

@@ -265,7 +265,7 @@ async fn calls_itself(world: &ApiWorld, id: &str) {
     let param = Stored::of(&br#"{"func":"ship","args":[{"c":"acme"}]}"#[..]);
     let new = new_promise(child.clone(), &[(tags::TARGET, "wasm:///ship")]);
     let new = NewPromise { param, ..new };
-    world.fence(&claim, [FenceOperation::Create { new }]).await;
+    world.fence(&claim, [FenceOperation::Create { new, request: None }]).await;
     world.suspend(claim, [child]).await;
 }
 

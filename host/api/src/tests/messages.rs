@@ -16,7 +16,7 @@ async fn world() -> ApiWorld {
         world.post("/v1/invocations", start).await.ok();
         let claim = world.acquire(id).await;
         let names = ["approved", "other"].map(|name| PromiseId::from(id).named(name));
-        let create = |id| FenceOperation::Create { new: new_promise(id, &[]) };
+        let create = |id| FenceOperation::Create { new: new_promise(id, &[]), request: None };
         world.fence(&claim, names.map(create)).await;
     }
     world

@@ -31,7 +31,7 @@ async fn both_worlds() -> ApiWorld {
         new("order/1", &[("timer", "true")]),
         new("order/p/approval", &[]),
     ];
-    world.fence(&claim, promises.map(|new| FenceOperation::Create { new })).await;
+    world.fence(&claim, promises.map(|new| FenceOperation::Create { new, request: None })).await;
     make(&world, "order/0:0", &[("parent", "order/0"), ("resonate:scope", "local")]).await;
     let called = [("parent", "order/0"), ("target", "wasm://shop/ship")];
     make(&world, "order/0:1", &called).await;
@@ -158,6 +158,7 @@ async fn long() -> ApiWorld {
     let claim = world.acquire("order").await;
     let create = |index: u32| FenceOperation::Create {
         new: new(&format!("order/{index}"), &[("timer", "true")]),
+        request: None,
     };
     world.fence(&claim, (0..40).map(create)).await;
     world.suspend(claim, ["order/20".into()]).await;

@@ -67,7 +67,7 @@ pub fn footprint(command: &Command) -> Footprint {
         Command::TaskFence { claim, actions, .. } => {
             rows.composite(&claim.id);
             for action in actions {
-                if let FenceOperation::Create { new } | FenceOperation::CreateLoose { new } =
+                if let FenceOperation::Create { new, .. } | FenceOperation::CreateLoose { new } =
                     &action.act
                 {
                     rows.create(new);

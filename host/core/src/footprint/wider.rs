@@ -56,7 +56,7 @@ pub fn widen(view: &View, command: &Command, named: &Footprint, config: &Config)
             let caller = CallerModule::of(view, &claim.id);
             for action in actions {
                 match &action.act {
-                    FenceOperation::Create { new } => wider.joins(view, new, caller.as_ref()),
+                    FenceOperation::Create { new, .. } => wider.joins(view, new, caller.as_ref()),
                     FenceOperation::CreateLoose { new } => wider.joins(view, new, None),
                     FenceOperation::State(_) => writes_state = true,
                     FenceOperation::Settle { id, .. } => wider.meant_by(view, id),
@@ -78,7 +78,7 @@ pub fn widen(view: &View, command: &Command, named: &Footprint, config: &Config)
             }
             // A step that this fence creates may also be settled by it.
             let steps = actions.iter().filter(|action| match &action.act {
-                FenceOperation::Create { new } => is_step(&claim.id, &new.id, &new.tags),
+                FenceOperation::Create { new, .. } => is_step(&claim.id, &new.id, &new.tags),
                 _ => false,
             });
             wider.facts.extend(steps.map(|_| claim.id.clone()));
@@ -99,7 +99,7 @@ pub fn widen(view: &View, command: &Command, named: &Footprint, config: &Config)
             wider.joins(view, new, None);
             let caller = CallerModule::begun(new, *module);
             for action in first.iter().flat_map(Command::actions) {
-                if let FenceOperation::Create { new } = &action.act {
+                if let FenceOperation::Create { new, .. } = &action.act {
                     wider.joins(view, new, Some(&caller));
                 }
             }

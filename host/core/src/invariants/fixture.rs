@@ -48,10 +48,11 @@ pub(crate) fn legal() -> Snapshot {
     world.done(world::suspend(wait, &["open"]));
     let run = world.acquire("run", 2);
     let child = world::new("run/0", &[(tags::TARGET, "ship")], Timestamp::NEVER);
-    let create = FenceOperation::Create { new: child };
+    let create = FenceOperation::Create { new: child, request: None };
     world.done(world::fence(run.clone(), vec![world::started(), world::asked(1, 0)], vec![create]));
     let made = |id: &str, pairs: &[(&str, &str)]| FenceOperation::Create {
         new: world::new(id, pairs, Timestamp::NEVER),
+        request: None,
     };
     let resolve = |id: &str| FenceOperation::Settle {
         id: PromiseId::from(id),

@@ -159,6 +159,8 @@ pub enum FenceResult {
         /// True if this action created or settled it.
         changed: bool,
     },
+    /// The current state of a task that was born under the requested claim.
+    Held(Box<TaskReply>),
     /// Success without a result.
     Done,
 }

@@ -266,6 +266,11 @@ fn fences(world: &CheckedStore, name: &str, other: &str, version: u64) -> Vec<Co
     let other_id = PromiseId::from(other);
     let create = || FenceOperation::Create {
         new: world::new(&child, &[(tags::TARGET, "ship")], Timestamp::NEVER),
+        request: None,
+    };
+    let held_create = || FenceOperation::Create {
+        new: world::new(&format!("{name}/held"), &[(tags::TARGET, "ship")], Timestamp::NEVER),
+        request: Some(world::claim_request(5)),
     };
     let part = |seq: u32| PromiseId::new(format!("{name}/step{seq}"));
     let step = |seq: u32| FenceOperation::Create {
@@ -274,10 +279,12 @@ fn fences(world: &CheckedStore, name: &str, other: &str, version: u64) -> Vec<Co
             &world::step(if seq == 0 { "0" } else { "1" }),
             Timestamp::NEVER,
         ),
+        request: None,
     };
     let undone = id.compensation("trip", 0);
     let undo = FenceOperation::Create {
         new: world::new(undone.as_str(), &[(tags::TARGET, "poll://w")], Timestamp::NEVER),
+        request: None,
     };
     let settle =
         |id: PromiseId, verdict| FenceOperation::Settle { id, verdict, value: Value::default() };
@@ -306,6 +313,7 @@ fn fences(world: &CheckedStore, name: &str, other: &str, version: u64) -> Vec<Co
     vec![
         fence(vec![next.clone()], vec![end(), FenceOperation::UnlessAsked, create()]),
         fence(vec![next.clone()], vec![FenceOperation::UnlessAsked, create()]),
+        fence(vec![], vec![held_create()]),
         fence(vec![next], vec![create()]),
         fence(vec![world::started()], vec![create()]),
         fence(vec![], vec![step(0), step(1)]),

@@ -112,7 +112,7 @@ fn child(caller: &str, function: &str) -> FenceOperation {
     let target = (tags::TARGET.to_owned(), function.to_owned());
     let mut new = NewPromise { tags: [target].into(), ..new };
     new.param.headers.insert(tags::MODULE_HEADER.to_owned(), "shop".to_owned());
-    FenceOperation::Create { new }
+    FenceOperation::Create { new, request: None }
 }
 
 proptest! {

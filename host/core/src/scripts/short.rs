@@ -109,7 +109,7 @@ fn every_short_script_around_a_parent_and_its_child_keeps_the_rules() {
     start.done(world::workflow("a"));
     let parent = start.acquire("a", 1);
     let child = world::new("a/0", &[(tags::TARGET, "ship")], Timestamp::NEVER);
-    let create = FenceOperation::Create { new: child };
+    let create = FenceOperation::Create { new: child, request: None };
     start.done(world::fence(parent, vec![world::started(), world::asked(1, 0)], vec![create]));
     start.acquire("a/0", 7);
     let (states, _) = explore(start, &["a", "a/0"], length(3));

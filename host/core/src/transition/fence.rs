@@ -12,15 +12,16 @@ use super::{
     promises::for_clients,
     requeue::LOST,
     signals::signal_once,
-    tasks,
+    tasks::{self, described},
 };
 use crate::{
-    command::{FenceAction, FenceOperation, Fulfillment},
+    command::{ClaimRequest, FenceAction, FenceOperation, Fulfillment},
     graph::{self, NodeFact, NodeState},
     id::{Claim, CommandIndex, PromiseId, check_name},
     invocation::{LogLine, Record},
     promise::{
-        CancelState, NewPromise, OutboxKey, OutboxMessage, OutboxRow, Promise, Task, TaskStatus,
+        CancelState, Lease, NewPromise, OutboxKey, OutboxMessage, OutboxRow, Promise, Task,
+        TaskStatus,
     },
     reply::{Conflict, FenceResult, Refusal, Reply},
     tags,
@@ -44,8 +45,10 @@ pub(super) fn act(
         }
     }
     actions.iter().filter_map(|action| action.act.promise()).for_each(|id| draft.touch(id));
-    draft.claimed(claim)?;
-    let mark = actions.iter().any(ends_other).then(|| draft.mark());
+    let mark = match actions.iter().any(ends_other) {
+        true => draft.claimed(claim).map(|_| Some(draft.mark()))?,
+        false => None,
+    };
     let acted = act_under(draft, claim, records, logs, actions);
     if let Some(mark) = mark.filter(|_| !matches!(acted, Ok(Reply::Fenced { .. }))) {
         draft.go_back(mark);
@@ -121,7 +124,7 @@ impl DecisionDraft<'_> {
 
     /// The id that an action would create, if another owner created it.
     fn taken(&self, claim: &Claim, act: &FenceOperation) -> Option<PromiseId> {
-        let FenceOperation::Create { new } = act else { return None };
+        let FenceOperation::Create { new, .. } = act else { return None };
         self.is_taken(&new.id, &claim.id).then(|| new.id.clone())
     }
 
@@ -142,8 +145,8 @@ impl DecisionDraft<'_> {
         is_counted: bool,
     ) -> Result<FenceResult, Refusal> {
         match &action.act {
-            FenceOperation::Create { new } => {
-                self.create_under(task, action.index, new, is_counted)
+            FenceOperation::Create { new, request } => {
+                self.create_under(task, action.index, new, request.as_ref(), is_counted)
             }
             FenceOperation::CreateLoose { new } => {
                 self.within_rights(&task.id, &new.id)?;
@@ -229,7 +232,7 @@ impl DecisionDraft<'_> {
                 let repeated = known == Some(&by);
                 self.acted(id, settled || repeated)
             }
-            FenceOperation::Fulfill(fulfillment) => self.acted(&fulfillment.claim.id, true),
+            FenceOperation::Fulfill(_) => Ok(FenceResult::Done),
             FenceOperation::UnlessAsked => Ok(FenceResult::Done),
             FenceOperation::Node { node, row, reset } => {
                 if !self.existing(&task.id).is_ok_and(graph::is_run) {
@@ -267,9 +270,13 @@ impl DecisionDraft<'_> {
         task: &mut Task,
         index: CommandIndex,
         new: &NewPromise,
+        request: Option<&ClaimRequest>,
         is_counted: bool,
     ) -> Result<FenceResult, Refusal> {
         self.within_rights(&task.id, &new.id)?;
+        if let Some(request) = request {
+            Lease::check(request.ttl).map_err(Refusal::BadRequest)?;
+        }
         let changed = self.promise(&new.id).is_none();
         kept::made(task, &new.id);
         if changed {
@@ -278,12 +285,20 @@ impl DecisionDraft<'_> {
                 check_name("the id of the promise", new.id.as_str())?;
             }
             let grown = self.birth(task, index, new, is_counted)?;
-            self.make(new, PromiseCreator::Invocation(task), None)?;
+            let maker = PromiseCreator::Invocation(task);
+            match request {
+                Some(request) => drop(self.make_held(new, maker, request)?),
+                None => self.make(new, maker, None)?,
+            }
             self.delta.tree_counts.extend(grown.map(|(root, count)| (root, Some(count))));
             // Without a journal, this flag is the only sign of children that may have to be
             // cancelled.
             let attached = self.promise(&new.id).and_then(Promise::attached_to).is_some();
             task.children |= attached && self.head(&task.id).len == 0;
+        }
+        // Held by this request, including the case that the reply to an earlier try was lost.
+        if request.is_some_and(|request| self.held_version(&new.id, Some(request)).is_some()) {
+            return Ok(FenceResult::Held(Box::new(described(self, &new.id, changed)?)));
         }
         self.acted(&new.id, changed)
     }

@@ -80,13 +80,16 @@ pub(crate) fn node(name: &str, state: NodeState) -> FenceOperation {
 /// Creates the first attempt of a node of a run.
 pub(crate) fn attempt(run: &str, node: &str) -> FenceOperation {
     let id = PromiseId::from(run).attempt(node, 0);
-    FenceOperation::Create { new: new(id.as_str(), &[(tags::TARGET, "ship")], Timestamp::NEVER) }
+    FenceOperation::Create {
+        new: new(id.as_str(), &[(tags::TARGET, "ship")], Timestamp::NEVER),
+        request: None,
+    }
 }
 
 /// Creates the promise of the signal `go` of a run.
 pub(crate) fn awaited_signal(run: &str) -> FenceOperation {
     let id = PromiseId::from(run).run_signal("go");
-    FenceOperation::Create { new: new(id.as_str(), &[], Timestamp::NEVER) }
+    FenceOperation::Create { new: new(id.as_str(), &[], Timestamp::NEVER), request: None }
 }
 
 /// Tags of a step of the saga `trip` that is compensated even if its effect is unknown.

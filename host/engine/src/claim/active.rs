@@ -66,6 +66,11 @@ impl ActiveClaim {
         self.cancelled.load(Ordering::Acquire)
     }
 
+    /// True if a command that releases the claim is on its way to the store.
+    pub fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Acquire)
+    }
+
     /// Completes when cancellation of the invocation is requested.
     pub async fn cancel_request(&self) {
         while !self.cancel_requested() {
@@ -145,7 +150,9 @@ impl ActiveClaims {
         for command in commands {
             for action in command.actions() {
                 if let FenceOperation::Fulfill(fulfillment) = &action.act {
-                    self.set_ending(&fulfillment.claim.id, true);
+                    let ended = self.lock().get(&fulfillment.claim.id).cloned();
+                    let ended = ended.filter(|active| active.claim == fulfillment.claim);
+                    ended.iter().for_each(|active| active.ending.store(true, Ordering::Release));
                 }
             }
             let (id, ending) = match command {
@@ -157,13 +164,9 @@ impl ActiveClaims {
                 Command::TaskFence { claim, .. } => (&claim.id, false),
                 _ => continue,
             };
-            self.set_ending(id, ending);
-        }
-    }
-
-    fn set_ending(&self, id: &PromiseId, ending: bool) {
-        if let Some(active) = self.lock().get(id) {
-            active.ending.store(ending, Ordering::Release);
+            if let Some(active) = self.lock().get(id) {
+                active.ending.store(ending, Ordering::Release);
+            }
         }
     }
 

@@ -1,14 +1,14 @@
-//! Claims on the tasks that a commit creates, as far as this host has slots for them. The same
-//! commit takes them, so that the tasks need not be offered and then acquired.
+//! Claims on the tasks that a commit creates, as far as this host has slots for them. The tasks need
+//! not be offered and then acquired.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use segno_core::{
     address::Address,
     command::{Command, FenceOperation},
-    id::{Claim, Version},
+    id::PromiseId,
     promise::NewPromise,
-    reply::Reply,
+    reply::{FenceResult, Reply},
     tags,
 };
 
@@ -17,54 +17,59 @@ use crate::slots::{ClaimedTask, ExecutionSlots, Slot};
 /// Maximum number of tasks claimed in one commit.
 const TOGETHER: usize = 64;
 
-/// Claims on tasks that the same commit creates.
+/// Claims on tasks that a commit creates.
 #[derive(Default)]
 pub(super) struct CalleeClaims {
-    slots: Option<Arc<ExecutionSlots>>,
-    taken: Vec<(Slot, Command)>,
+    pool: Option<Arc<ExecutionSlots>>,
+    slots: HashMap<PromiseId, Slot>,
 }
 
 impl CalleeClaims {
-    /// Claims on the tasks that `commands` create, for which slots are free. New tasks begin at
-    /// `version`, as far as this host knows: a claim at another version is refused, and its task is
-    /// offered.
-    pub(super) fn of(
-        commands: &[Command],
-        slots: Option<Arc<ExecutionSlots>>,
-        version: Version,
-    ) -> Self {
-        let Some(pool) = slots else { return Self::default() };
-        let created =
-            commands.iter().flat_map(Command::actions).filter_map(|action| match &action.act {
-                FenceOperation::Create { new } if is_run_at_once(new) => Some(new),
-                _ => None,
-            });
-        let taken = created.take(TOGETHER).map_while(|new| {
-            let (slot, request) = pool.slot(new)?;
-            let claim = Claim { id: new.id.clone(), version };
-            Some((slot, Command::TaskAcquire { claim, request, stall_limit: None }))
-        });
-        let taken = taken.collect();
-        Self { slots: Some(pool), taken }
-    }
-
-    /// The commands that take the claims.
-    pub(super) fn commands(&self) -> impl Iterator<Item = Command> {
-        self.taken.iter().map(|(_, acquire)| acquire.clone())
-    }
-
-    /// Runs the tasks whose claims were taken, according to the replies to the commands.
-    pub(super) fn run(self, replies: Vec<Reply>) {
-        let Some(pool) = self.slots else { return };
-        let claimed = self.taken.into_iter().zip(replies).filter_map(|((slot, _), reply)| {
-            match reply {
-                Reply::Task(acquired) => {
-                    Some(ClaimedTask { slot, acquired: *acquired, settled: Vec::new() })
+    /// Requests claims on the tasks that `commands` create and for which slots are free.
+    pub(super) fn of(commands: &mut [Command], pool: Option<Arc<ExecutionSlots>>) -> Self {
+        let mut slots = HashMap::new();
+        let Some(pool) = pool else { return Self::default() };
+        for command in commands {
+            let Command::TaskFence { actions, .. } = command else { continue };
+            for action in actions {
+                if let FenceOperation::Create { new, request: request @ None } = &mut action.act
+                    && slots.len() < TOGETHER
+                    && is_run_at_once(new)
+                    && let Some((slot, requested)) = pool.slot_of_call(new)
+                {
+                    *request = Some(requested);
+                    slots.insert(new.id.clone(), slot);
                 }
-                _ => None, // It waits for its turn, or is offered.
             }
-        });
-        pool.run(claimed.collect());
+        }
+        Self { pool: Some(pool), slots }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Runs the tasks that were born claimed. Their results become those of promises.
+    pub(super) fn run(mut self, replies: &mut [Reply]) {
+        let Some(pool) = self.pool else { return };
+        let mut claimed = Vec::with_capacity(self.slots.len());
+        for reply in replies {
+            let Reply::Fenced { outcomes, .. } = reply else { continue };
+            for (_, outcome) in outcomes {
+                let Ok(FenceResult::Held(task)) = outcome else { continue };
+                let (promise, changed) = (task.promise.clone(), task.created);
+                let promise = Ok(FenceResult::Promise { promise, changed });
+                let Ok(FenceResult::Held(task)) = std::mem::replace(outcome, promise) else {
+                    continue;
+                };
+                if let Some(slot) = self.slots.remove(&task.task.id) {
+                    claimed.push(ClaimedTask { slot, acquired: *task, settled: Vec::new() });
+                }
+            }
+        }
+        if !claimed.is_empty() {
+            pool.run_now(claimed);
+        }
     }
 }
 

@@ -16,6 +16,10 @@ use segno_guest::Outcome;
 use super::{ActionResults, ClaimBatch, ClaimSession, ExecutionError, SuspensionResult};
 use crate::{metrics::ClaimEnd, values};
 
+/// Maximum number of records that a called task hands to its caller. Longer batches have a commit of
+/// their own, so that the caller's batch stays within its bounds.
+const HANDED_RECORDS: usize = 64;
+
 impl ClaimSession {
     /// Commits a batch. The claim continues.
     ///
@@ -44,7 +48,13 @@ impl ClaimSession {
             awaits,
         });
         let mut replies = self.submit(commands).await?;
-        let suspended = match replies.pop() {
+        let suspended = replies.pop();
+        let mut results = ActionResults::new();
+        // The refusal of a fence is the reason why the suspension is refused.
+        for reply in replies {
+            results.append(&mut fenced(Some(reply))?);
+        }
+        let suspended = match suspended {
             Some(Reply::Suspended) => Ok(SuspensionResult::Suspended),
             Some(Reply::Ready { settled, .. }) => Ok(SuspensionResult::Ready(settled)),
             Some(Reply::Refused(refusal @ Refusal::Unprocessable(_))) => {
@@ -53,10 +63,6 @@ impl ClaimSession {
             Some(Reply::Refused(refusal)) => Err(ExecutionError::refused(refusal)),
             _ => Err(ExecutionError::Lost),
         };
-        let mut results = ActionResults::new();
-        for reply in replies {
-            results.append(&mut fenced(Some(reply))?);
-        }
         Ok((results, suspended))
     }
 
@@ -91,8 +97,10 @@ impl ClaimSession {
         let patience = self.host().config.run_gather;
         if let [batch] = &batches[..]
             && batch.actions.is_empty()
+            && batch.records.len() <= HANDED_RECORDS
             && patience > Millis::ZERO
             && !self.is_pending()
+            && !self.active.cancel_requested()
         {
             let fulfillment = Fulfillment {
                 claim: self.active.claim.clone(),
@@ -101,11 +109,18 @@ impl ClaimSession {
                 verdict,
                 value: value.clone(),
             };
-            let stored = self.worker.callers.hand(promise, fulfillment, self.now());
-            if let Some(stored) = stored
-                && let Some(Ok(())) = self.host().env.within(patience, stored).await
-            {
-                return Ok(());
+            if let Some(mut stored) = self.worker.callers.hand(promise, fulfillment, self.now()) {
+                let in_time = self.host().env.within(patience, &mut stored).await;
+                let is_stored = match in_time {
+                    Some(stored) => stored.is_ok(),
+                    // The commit of the caller is under way.
+                    None if self.active.is_ending() => stored.await.is_ok(),
+                    None => false,
+                };
+                if is_stored {
+                    self.worker.note_appended(&batch.records, &batch.logs, true);
+                    return Ok(());
+                }
             }
         }
         self.fulfil(batches, (verdict, value)).await

@@ -40,7 +40,9 @@ impl LocalCallers {
         fulfillment: Fulfillment,
         now: Timestamp,
     ) -> Option<oneshot::Receiver<()>> {
-        let caller = self.lock().get(promise.spec.made_by.as_ref()?)?.clone();
+        // Nobody waits for a detached task.
+        let made_by = promise.attached_to()?;
+        let caller = self.lock().get(made_by)?.clone();
         let Fulfillment { verdict, value, .. } = &fulfillment;
         let value = Some(value.clone());
         let promise = promise.settled(Settlement { verdict: *verdict, value, settled_at: now });
@@ -59,6 +61,8 @@ pub(crate) struct LocalOutcomes {
     callers: Arc<LocalCallers>,
     caller: PromiseId,
     sender: mpsc::UnboundedSender<LocalOutcome>,
+    /// The outcome that ended a wait.
+    first: Option<LocalOutcome>,
     ended: mpsc::UnboundedReceiver<LocalOutcome>,
 }
 
@@ -67,17 +71,25 @@ impl LocalOutcomes {
     pub(crate) fn of(callers: &Arc<LocalCallers>, caller: &PromiseId) -> Self {
         let (sender, ended) = mpsc::unbounded_channel();
         callers.lock().insert(caller.clone(), sender.clone());
-        Self { callers: callers.clone(), caller: caller.clone(), sender, ended }
+        Self { callers: callers.clone(), caller: caller.clone(), sender, first: None, ended }
     }
 
-    /// Waits for the next outcome.
-    pub(crate) async fn next(&mut self) -> LocalOutcome {
-        self.ended.recv().await.expect("the sender lives as long as the receiver")
+    /// Completes when there is an outcome.
+    pub(crate) async fn arrived(&mut self) {
+        if self.first.is_none() {
+            self.first = self.ended.recv().await;
+        }
     }
 
-    /// The next outcome. `None` if there is none yet.
+    /// The next outcome. `None` if there is none yet. An outcome whose task stopped waiting is
+    /// dropped.
     pub(crate) fn try_next(&mut self) -> Option<LocalOutcome> {
-        self.ended.try_recv().ok()
+        loop {
+            let outcome = self.first.take().or_else(|| self.ended.try_recv().ok())?;
+            if !outcome.stored.is_closed() {
+                return Some(outcome);
+            }
+        }
     }
 }
 

@@ -1,9 +1,6 @@
 //! The session of an execution under its claim. All its writes go through the session.
 
-use std::{
-    iter,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use segno_core::{
     command::Command,
@@ -12,6 +9,7 @@ use segno_core::{
     time::{Millis, Timestamp},
 };
 use segno_store::PromiseRow;
+use tokio::sync::oneshot;
 
 use super::{
     active::ActiveClaim,
@@ -19,11 +17,7 @@ use super::{
     error::ExecutionError,
     pending::{PendingStart, StartState},
 };
-use crate::{
-    host::Host,
-    resend::{FOR_CLIENTS, no_reply},
-    worker::context::WorkerContext,
-};
+use crate::{host::Host, worker::context::WorkerContext};
 
 /// A claim of a worker, and the way in which commands are committed under it.
 pub struct ClaimSession {
@@ -123,7 +117,7 @@ impl ClaimSession {
     /// Commits `commands` together, with the invocation if it is not stored yet.
     pub(super) async fn submit(
         &self,
-        commands: Vec<Command>,
+        mut commands: Vec<Command>,
     ) -> Result<Vec<Reply>, ExecutionError> {
         let pending = {
             let mut start = self.start();
@@ -136,18 +130,32 @@ impl ClaimSession {
                 }
             }
         };
-        let claims =
-            CalleeClaims::of(&commands, self.host().slots(), self.worker.task_versions.first());
+        let claims = CalleeClaims::of(&mut commands, self.host().slots());
         match pending {
-            None => {
-                let expected = commands.len();
-                let commands = commands.into_iter().chain(claims.commands()).collect();
-                let mut replies = self.worker.submit(commands).await?;
-                claims.run(replies.split_off(expected.min(replies.len())));
-                Ok(replies)
-            }
+            None if claims.is_empty() => self.worker.submit(commands).await,
+            None => self.submit_with(commands, claims).await,
             Some(pending) => self.store_with(*pending, commands, claims).await,
         }
+    }
+
+    /// Commits commands that claim tasks. The tasks run even if this execution is interrupted before
+    /// the answer arrives.
+    async fn submit_with(
+        &self,
+        commands: Vec<Command>,
+        claims: CalleeClaims,
+    ) -> Result<Vec<Reply>, ExecutionError> {
+        let (worker, (answer, answered)) = (self.worker.clone(), oneshot::channel());
+        let committing = async move {
+            let mut replies = worker.submit(commands).await;
+            if let Ok(replies) = &mut replies {
+                claims.run(replies);
+            }
+            // The execution may have been interrupted.
+            let _ = answer.send(replies);
+        };
+        self.host().env.runtime.spawn("commit", Box::pin(committing));
+        answered.await.unwrap_or(Err(ExecutionError::Lost))
     }
 
     async fn store_with(
@@ -157,15 +165,10 @@ impl ClaimSession {
         claims: CalleeClaims,
     ) -> Result<Vec<Reply>, ExecutionError> {
         let worker = &self.worker;
-        let begin = pending.command(commands.clone());
-        let together: Vec<Command> = iter::once(begin).chain(claims.commands()).collect();
-        let sent = worker.host.send(together, FOR_CLIENTS).await;
-        let mut reply = sent.and_then(|sent| {
-            let mut replies = sent.replies.into_iter();
-            let begun = replies.next().ok_or_else(no_reply);
-            claims.run(replies.collect());
-            begun
-        });
+        let mut reply = worker.host.attempt(pending.command(commands.clone())).await;
+        if let Ok(Reply::Begun { first: Some(replies), .. }) = &mut reply {
+            claims.run(replies);
+        }
         // Commands that are refused under the claim are sent again once the claim is stored. Their
         // refusal is then handled in the usual way.
         let mut rest = Vec::new();

@@ -12,6 +12,8 @@ use crate::notifier::CommitNotifier;
 pub struct SettlementWatch {
     notifier: Arc<CommitNotifier>,
     ids: BTreeSet<PromiseId>,
+    /// Those of `ids` whose settlement is known.
+    ignored: BTreeSet<PromiseId>,
     sender: mpsc::UnboundedSender<PromiseId>,
     settled: mpsc::UnboundedReceiver<PromiseId>,
 }
@@ -20,7 +22,7 @@ impl SettlementWatch {
     /// An empty watch.
     pub fn new(notifier: Arc<CommitNotifier>) -> Self {
         let (sender, settled) = mpsc::unbounded_channel();
-        Self { notifier, ids: BTreeSet::new(), sender, settled }
+        Self { notifier, ids: BTreeSet::new(), ignored: BTreeSet::new(), sender, settled }
     }
 
     /// Watches `id` from now on. Read the promise after this call, so that no settlement is missed.
@@ -32,14 +34,21 @@ impl SettlementWatch {
 
     /// Ignores the settlement of `id` from now on.
     pub fn ignore(&mut self, id: &PromiseId) {
-        self.ids.remove(id);
+        if self.ids.contains(id) {
+            self.ignored.insert(id.clone());
+        }
+    }
+
+    /// True if the settlement of `id` is news.
+    fn takes(&mut self, id: &PromiseId) -> bool {
+        self.ids.remove(id) && !self.ignored.remove(id)
     }
 
     /// Waits for the next settled promise.
     pub async fn next(&mut self) -> PromiseId {
         loop {
             let id = self.settled.recv().await.expect("the sender lives as long as the receiver");
-            if self.ids.remove(&id) {
+            if self.takes(&id) {
                 return id;
             }
         }
@@ -49,7 +58,7 @@ impl SettlementWatch {
     pub fn try_next(&mut self) -> Option<PromiseId> {
         loop {
             let id = self.settled.try_recv().ok()?;
-            if self.ids.remove(&id) {
+            if self.takes(&id) {
                 return Some(id);
             }
         }

@@ -102,6 +102,10 @@ mod tests {
         fn begin(&self, start: StartRequest) {
             panic!("nothing is started here, and not `{}`", start.new.id)
         }
+
+        fn run(&self, claimed: Vec<ClaimedTask>) {
+            panic!("nothing is called here, and not {} tasks", claimed.len())
+        }
     }
 
     /// A host with slots, and a clock that the test sets.
@@ -174,7 +178,7 @@ mod tests {
             let request = ClaimRequest { holder: holder.clone(), nonce: 1, ttl: Millis(60_000) };
             let claim = Claim { id, version: Version(1) };
             let timer = new(nap.as_str(), &[(tags::TIMER, "true")], Timestamp(5_000));
-            let act = FenceOperation::Create { new: timer };
+            let act = FenceOperation::Create { new: timer, request: None };
             let commands = vec![
                 Command::TaskCreate {
                     new: new(sleeper, &[(tags::TARGET, crate::target::HTTP)], Timestamp::NEVER),

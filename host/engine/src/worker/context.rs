@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use segno_core::{
-    command::{ClaimRequest, Command, FenceOperation},
+    command::{ClaimRequest, Command},
     id::{Holder, PromiseId},
     invocation::{LogLine, Record},
     reply::{HeartbeatResult, Reply},
@@ -120,15 +120,12 @@ impl WorkerContext {
             let ends =
                 matches!(command, Command::TaskFulfill { .. } | Command::TaskHandOver { .. });
             self.note_appended(records, logs, ends);
-            for action in command.actions() {
-                if let FenceOperation::Fulfill(other) = &action.act {
-                    self.note_appended(&other.records, &other.logs, true);
-                }
-            }
         }
     }
 
-    fn note_appended(&self, records: &[Record], logs: &[LogLine], ends: bool) {
+    /// Counts records that became durable, and writes the log lines of a guest. `ends`: the records
+    /// are the last ones of their journal.
+    pub fn note_appended(&self, records: &[Record], logs: &[LogLine], ends: bool) {
         let metrics = &self.host.metrics.worker;
         metrics.processed(records.len());
         if let (true, Some(last)) = (ends, records.last()) {

@@ -13,6 +13,7 @@ use segno_guest::{FunctionDescription, FunctionKind};
 use tracing::Instrument as _;
 
 use super::{
+    acquire,
     context::WorkerContext,
     execution::{ExecutionInputs, LiveExecution},
     log_span,
@@ -25,7 +26,7 @@ use crate::{
         PrefetchedRows,
     },
     metrics::ClaimEnd,
-    slots::{OptimisticStart, Slot, StartRequest},
+    slots::{ClaimedTask, OptimisticStart, Slot, StartRequest},
     target,
 };
 
@@ -39,6 +40,11 @@ impl OptimisticStart for SpeculativeStart {
     fn begin(&self, start: StartRequest) {
         let starting = begin(self.0.clone(), start);
         self.0.host.env.runtime.spawn("execution", Box::pin(starting));
+    }
+
+    fn run(&self, claimed: Vec<ClaimedTask>) {
+        let running = acquire::run_claimed(self.0.clone(), claimed);
+        self.0.host.env.runtime.spawn("execution", Box::pin(running));
     }
 }
 

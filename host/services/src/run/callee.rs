@@ -68,7 +68,7 @@ impl CallParameters<'_> {
         }
         let new = NewPromise { id: id.clone(), param, tags, timeout_at: Timestamp::NEVER };
         let name = Text::from(address::path_of(&target));
-        let acts = vec![FenceOperation::Create { new }];
+        let acts = vec![FenceOperation::Create { new, request: None }];
         Ok((CommandRecord { kind: CommandKind::Call, name, awaits: None, acts }, id))
     }
 

@@ -110,7 +110,7 @@ impl ServiceRun {
                     Some(Ok(FenceResult::Promise { promise, .. })) => {
                         values::told(promise).map(|told| outcome::of_guest(&told).into())
                     }
-                    Some(Ok(FenceResult::Done)) | None => None,
+                    Some(Ok(FenceResult::Held(_) | FenceResult::Done)) | None => None,
                     Some(Err(refusal)) => Some(refused(refusal)),
                 }
             }
@@ -139,7 +139,7 @@ impl ServiceRun {
         }
         let JournalBatch { records, actions } = self.journal.take_batch();
         let made = actions.iter().filter_map(|action| match &action.act {
-            FenceOperation::Create { new } => Some(&new.id),
+            FenceOperation::Create { new, .. } => Some(&new.id),
             _ => None,
         });
         made.for_each(|id| self.watch.add(id));

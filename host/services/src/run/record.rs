@@ -276,7 +276,7 @@ impl RecordingContext<'_> {
                     tags: Tags::from([(tags::TIMER.to_owned(), "true".to_owned())]),
                     timeout_at: Timestamp(until).min(Timestamp::NEVER),
                 };
-                let acts = vec![FenceOperation::Create { new }];
+                let acts = vec![FenceOperation::Create { new, request: None }];
                 let (name, awaits) = (Text::from(it.name.as_str()), Some(id));
                 Ok((
                     CommandRecord { kind: CommandKind::Sleep, name, awaits, acts },

@@ -107,7 +107,9 @@ async fn what_is_waited_for_is_named_with_who_can_settle_it() {
     suspended(&world, "t", &["alarm"]).await;
     says(&server, "t", "t  sleeps: continues in 2 h", &[]).await;
     let claim = held(&world, "s").await;
-    world.fence(&claim, [FenceOperation::Create { new: new_promise("s/s/0", &[]) }]).await;
+    world
+        .fence(&claim, [FenceOperation::Create { new: new_promise("s/s/0", &[]), request: None }])
+        .await;
     waits(&world, claim, &["s/s/0"]).await;
     says(&server, "s", "s  waits for a signal", &["→ segno signal s NAME JSON"]).await;
     // A cause that needs a person has precedence over one that ends by itself.
@@ -238,7 +240,12 @@ async fn what_a_module_declares_is_named_with_a_ready_command() {
         let start = json!({ "id": id, "target": "desk/desk", "input": null });
         world.post("/v1/invocations", start).await.ok();
         let claim = world.acquire(id).await;
-        world.fence(&claim, [FenceOperation::Create { new: new_promise(awaited, &[]) }]).await;
+        world
+            .fence(
+                &claim,
+                [FenceOperation::Create { new: new_promise(awaited, &[]), request: None }],
+            )
+            .await;
         waits(&world, claim, &[awaited]).await;
     }
     let first = "d  waits for the signal `close` (null)";

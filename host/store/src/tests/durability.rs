@@ -250,6 +250,7 @@ async fn a_thousand_children_are_cancelled_page_by_page() {
         index: CommandIndex(index),
         act: FenceOperation::Create {
             new: new(parent.command(CommandIndex(index)).as_str(), &[], Timestamp::NEVER),
+            request: None,
         },
     };
     let claim = Claim { id: parent.clone(), version: Version(1) };
@@ -329,7 +330,10 @@ async fn a_look_for_damage_takes_no_child_from_the_message_in_the_same_batch() {
     let parent = PromiseId::from("p");
     let act = |n| FenceAction {
         index: CommandIndex(n),
-        act: FenceOperation::Create { new: new(&format!("p/{n}"), &[], Timestamp::NEVER) },
+        act: FenceOperation::Create {
+            new: new(&format!("p/{n}"), &[], Timestamp::NEVER),
+            request: None,
+        },
     };
     let claim = Claim { id: parent.clone(), version: Version(1) };
     let actions = (0..3).map(act).collect();

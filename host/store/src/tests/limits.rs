@@ -159,7 +159,10 @@ async fn what_an_invocation_makes_has_room_under_the_longest_id_and_is_refused_b
         reply(&*store, Command::TaskCreate { new: new_root, request }).await;
         let make = |index: u32, id: &PromiseId| FenceAction {
             index: CommandIndex(index),
-            act: FenceOperation::Create { new: new(id.as_str(), &[], Timestamp::NEVER) },
+            act: FenceOperation::Create {
+                new: new(id.as_str(), &[], Timestamp::NEVER),
+                request: None,
+            },
         };
         let last = root.command(CommandIndex(u32::MAX));
         let beyond = root.named(&text(512, 2));

@@ -412,7 +412,7 @@ fn actions(
     let undone = |dice: &mut Dice| inv.compensation("trip", dice.roll(2) as u32);
     let act = |dice: &mut Dice| match dice.roll(13) {
         12 => FenceOperation::UnlessAsked,
-        11 => FenceOperation::Create { new: admissions::child(dice, inv) },
+        11 => FenceOperation::Create { new: admissions::child(dice, inv), request: None },
         9 | 10 => FenceOperation::State(state(dice)),
         8 => {
             let row = graph_node(dice);
@@ -430,11 +430,11 @@ fn actions(
             let step = [(tags::SAGA, "trip"), (tags::SEQ, seq), (tags::COMPENSATE, "ship")];
             let doubt = (tags::UNKNOWN, dice.of(&["compensate", "stop"]));
             let tags = [&step[..], &[doubt]].concat();
-            FenceOperation::Create { new: new(id.as_str(), &tags, Timestamp::NEVER) }
+            FenceOperation::Create { new: new(id.as_str(), &tags, Timestamp::NEVER), request: None }
         }
         6 => {
             let id = undone(dice);
-            FenceOperation::Create { new: new(id.as_str(), &[], Timestamp::NEVER) }
+            FenceOperation::Create { new: new(id.as_str(), &[], Timestamp::NEVER), request: None }
         }
         7 => {
             let id = if dice.once_in(2) { undone(dice) } else { inv.named(dice.of(&["x", "y"])) };
@@ -444,7 +444,10 @@ fn actions(
             let child = inv.command(CommandIndex(dice.roll(12) as u32));
             let detached = (tags::DETACHED, if dice.once_in(4) { "true" } else { "false" });
             let tags = [(tags::TARGET, dice.of(&TARGETS)), detached];
-            FenceOperation::Create { new: new(child.as_str(), &tags, Timestamp::NEVER) }
+            FenceOperation::Create {
+                new: new(child.as_str(), &tags, Timestamp::NEVER),
+                request: None,
+            }
         }
         2 => {
             FenceOperation::Settle { id: other.clone(), verdict: verdict(dice), value: value(dice) }

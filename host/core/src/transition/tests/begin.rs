@@ -25,7 +25,7 @@ fn finished() -> Command {
 
 fn child() -> FenceOperation {
     let new = world::new("w/0", &[(tags::TARGET, "ship")], Timestamp::NEVER);
-    FenceOperation::Create { new }
+    FenceOperation::Create { new, request: None }
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn what_a_claim_makes_says_so() {
     world.done(world::workflow("wf"));
     let claim = world.acquire("wf", 1);
     let child = world::new("wf/0", &[(tags::TARGET, "ship")], Timestamp::NEVER);
-    let create = FenceOperation::Create { new: child };
+    let create = FenceOperation::Create { new: child, request: None };
     world.done(world::fence(claim, vec![world::started(), world::asked(1, 0)], vec![create]));
     let child = world.model.promise(&PromiseId::from("wf/0")).expect("it was made");
     assert_eq!(child.spec.made_by, Some(PromiseId::from("wf")));

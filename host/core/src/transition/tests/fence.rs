@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use crate::{
     command::{Command, FenceOperation},
     footprint::rests_on,
-    id::{Claim, CommandIndex, PromiseId},
+    id::{Claim, CommandIndex, PromiseId, Version},
     invocation::{Record, RecordBody},
     promise::{CancelState, OutboxKey, OutboxMessage, Promise, ReleaseReason, TaskStatus, Verdict},
     reply::{FenceResult, Refusal, Reply},
@@ -22,7 +22,10 @@ fn held() -> (CheckedStore, Claim) {
 }
 
 fn call(id: &str, target: &str) -> FenceOperation {
-    FenceOperation::Create { new: world::new(id, &[(tags::TARGET, target)], Timestamp::NEVER) }
+    FenceOperation::Create {
+        new: world::new(id, &[(tags::TARGET, target)], Timestamp::NEVER),
+        request: None,
+    }
 }
 
 fn outcomes(reply: Reply) -> Vec<Result<FenceResult, Refusal>> {
@@ -284,7 +287,10 @@ fn what_an_ended_invocation_left_pending_is_cancelled_in_pages() {
     records.extend((0..count).map(|index| world::asked(index + 1, index)));
     let sleeps = (0..count).map(|index| {
         let id = PromiseId::from("w").command(CommandIndex(index));
-        FenceOperation::Create { new: world::new(id.as_str(), &[], Timestamp::NEVER) }
+        FenceOperation::Create {
+            new: world::new(id.as_str(), &[], Timestamp::NEVER),
+            request: None,
+        }
     });
     let sleeps = sleeps.collect();
     world.done(world::fence(claim.clone(), records, sleeps));
@@ -486,4 +492,30 @@ fn a_fence_settles_nothing_if_its_own_claim_is_gone_or_is_asked_to_stop() {
     assert!(matches!(own.reply, Reply::Refused(Refusal::BadRequest(_))), "{:?}", own.reply);
     let task = world.model.task(&child.id).expect("it was made");
     assert_eq!(task.status(), TaskStatus::Acquired);
+}
+
+#[test]
+fn a_call_is_born_under_the_requested_claim_unless_it_exists() {
+    let (mut world, claim) = held();
+    let request = world::claim_request(7);
+    let call = |id: &str, request| FenceOperation::Create {
+        new: world::new(id, &[(tags::TARGET, "ship")], Timestamp::NEVER),
+        request,
+    };
+    let records = vec![world::started(), world::asked(1, 0)];
+    let fence = world::fence(claim.clone(), records, vec![call("w/0", Some(request.clone()))]);
+    let born = outcomes(world.done(fence.clone())).pop().expect("one action");
+    let Ok(FenceResult::Held(task)) = born else { panic!("{born:?}") };
+    assert_eq!((task.task.version, task.created), (Version(1), true));
+    assert_eq!(task.task.status(), TaskStatus::Acquired);
+    let again = world.decide(&fence);
+    assert!(again.delta.is_empty(), "{:?}", again.delta);
+    assert!(matches!(outcomes(again.reply)[..], [Ok(FenceResult::Held(_))]), "its reply was lost");
+
+    // A task that exists keeps its state: it may be delayed.
+    world.done(world::fence(claim.clone(), vec![], vec![call("w/1", None)]));
+    let known = world.done(world::fence(claim, vec![], vec![call("w/1", Some(request))]));
+    assert!(matches!(outcomes(known)[..], [Ok(FenceResult::Promise { changed: false, .. })]));
+    let task = world.model.task(&PromiseId::from("w/1")).expect("it was made");
+    assert_eq!(task.status(), TaskStatus::Pending);
 }

@@ -92,6 +92,7 @@ fn a_fork_begins_with_the_records_and_what_their_commands_left() {
     let held = world.acquire("f", 1);
     let open = FenceOperation::Create {
         new: world::new("f/1", &[(tags::TARGET, "ship")], Timestamp::NEVER),
+        request: None,
     };
     world.done(world::fence(held.clone(), vec![], vec![open]));
     let Reply::Signalled { n: 1, .. } = world.done(Command::Signal {

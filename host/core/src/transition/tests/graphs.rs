@@ -193,7 +193,8 @@ fn a_run_names_the_functions_of_one_module() {
         |world: &CheckedStore, id: &str| world.model.task(&id.into()).expect("a task").module;
     assert_eq!(module(&world, "g"), Some(MODULE));
     let nested = world::new("g/n/a/0", &[(tags::TARGET, GRAPH_RUN)], Timestamp::NEVER);
-    let acts = vec![world::attempt("g", "c"), FenceOperation::Create { new: nested }];
+    let acts =
+        vec![world::attempt("g", "c"), FenceOperation::Create { new: nested, request: None }];
     world.done(world::fence(claim, vec![], acts));
     assert_eq!(module(&world, "g/n/c/0"), Some(MODULE));
     assert_eq!(module(&world, "g/n/a/0"), Some(MODULE));

@@ -403,7 +403,7 @@ fn a_call_within_a_module_comes_to_the_limit_of_the_module_that_was_called() {
     let child = |id: &str| {
         let mut new = world::limited(id, "pack", "x", 0);
         new.tags.insert(tags::TARGET.to_owned(), "pack".to_owned());
-        crate::command::FenceOperation::Create { new }
+        crate::command::FenceOperation::Create { new, request: None }
     };
     world.done(world::fence(claim, vec![], vec![child("wf/0"), child("wf/1")]));
     assert_eq!(admitted(&world), ["wf/0"]);

@@ -26,6 +26,7 @@ fn prune(world: &mut CheckedStore, top: &str) -> PruneResult {
 fn make(world: &mut CheckedStore, claim: &Claim, children: &[(&str, &[(&str, &str)])]) {
     let create = |(id, tags): &(&str, &[(&str, &str)])| FenceOperation::Create {
         new: world::new(id, tags, Timestamp::NEVER),
+        request: None,
     };
     let acts = children.iter().map(create).collect();
     world.done(world::fence(claim.clone(), Vec::new(), acts));
@@ -168,7 +169,7 @@ fn a_tree_that_is_too_large_goes_in_parts_from_the_leaves_up() {
     let mut act = Vec::new();
     for n in 0..TREE_LIMIT {
         let child = world::new(&format!("root/{n}"), &[(tags::TIMER, "true")], Timestamp(2_000));
-        act.push(FenceOperation::Create { new: child });
+        act.push(FenceOperation::Create { new: child, request: None });
     }
     world.done(world::fence(root.clone(), vec![], act));
     world.done(world::fulfill(root));

@@ -106,7 +106,7 @@ fn a_child_that_outlived_its_parent_is_cancelled() {
     world.done(world::workflow("w"));
     let claim = world.acquire("w", 1);
     let new = world::new("w/0", &[], Timestamp::NEVER);
-    world.done(world::fence(claim, vec![], vec![FenceOperation::Create { new }]));
+    world.done(world::fence(claim, vec![], vec![FenceOperation::Create { new, request: None }]));
     world.done(Command::Kill { invocation: "w".into() });
     let key = OutboxKey::CancelChildren("w".into());
     world.model.rows_mut().remove_outbox(&key);
@@ -158,6 +158,7 @@ fn a_step_that_is_both_undone_and_not_halts_its_task() {
     let claim = world.acquire("w", 1);
     let made = |id: &str, pairs: &[(&str, &str)]| FenceOperation::Create {
         new: world::new(id, pairs, Timestamp::NEVER),
+        request: None,
     };
     let undone = PromiseId::from("w").compensation("trip", 0);
     let acts = vec![

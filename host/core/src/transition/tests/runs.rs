@@ -51,7 +51,7 @@ fn act(
         FenceResult::Promise { promise, changed } => {
             Ok((promise.settlement().map(|settlement: &Settlement| settlement.verdict), changed))
         }
-        FenceResult::Done => panic!("it is about a promise"),
+        FenceResult::Held(_) | FenceResult::Done => panic!("it is about a promise"),
     }
 }
 
@@ -119,7 +119,7 @@ fn a_call_of_a_key_that_has_run_is_refused_to_its_caller() {
     let caller = world.acquire("caller", 1);
     let target = (tags::TARGET, "wasm://shop/Signup@ada/run");
     let new = world::new("caller/0", &[target], Timestamp::NEVER);
-    let create = crate::command::FenceOperation::Create { new };
+    let create = crate::command::FenceOperation::Create { new, request: None };
     let fence = world::fence(caller, vec![world::started(), world::asked(1, 0)], vec![create]);
     let Reply::Fenced { outcomes, .. } = world.done(fence) else { panic!("no fence") };
     let refused = outcomes[0].1.as_ref().expect_err("it has run");

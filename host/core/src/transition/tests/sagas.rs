@@ -20,6 +20,7 @@ fn trip() -> (CheckedStore, Claim) {
     let claim = world.acquire("w", 1);
     let made = |id: &str, pairs: &[(&str, &str)], timeout_at| FenceOperation::Create {
         new: world::new(id, pairs, timeout_at),
+        request: None,
     };
     let certain = [(tags::SAGA, "trip"), (tags::SEQ, "1"), (tags::COMPENSATE, "ship")];
     let acts = vec![
@@ -50,7 +51,11 @@ fn a_step_is_registered_when_it_acted() {
 fn a_step_is_registered_by_the_first_promise_that_is_it() {
     let (mut world, claim) = trip();
     let again = world::new("w/3", &world::step("0"), Timestamp(5_000));
-    world.done(world::fence(claim, vec![], vec![FenceOperation::Create { new: again }]));
+    world.done(world::fence(
+        claim,
+        vec![],
+        vec![FenceOperation::Create { new: again, request: None }],
+    ));
     world.done(world::settle("w/0", Verdict::Resolved));
     world.wait(1);
     world.done(world::settle("w/3", Verdict::Resolved));
@@ -106,7 +111,7 @@ fn a_compensation_is_recorded_with_its_settlement_and_once() {
         world.done(world::settle("w/0", Verdict::Resolved));
         let id = PromiseId::from("w").compensation("trip", 0);
         let new = world::new(id.as_str(), &[(tags::TARGET, "poll://any@w")], Timestamp::NEVER);
-        let undo = world::fence(claim, vec![], vec![FenceOperation::Create { new }]);
+        let undo = world::fence(claim, vec![], vec![FenceOperation::Create { new, request: None }]);
         world.done(undo.clone());
         assert_eq!(facts(&world), [(0, FactKind::Registered, false)]);
         let settle = Command::PromiseSettle { id, verdict, value: Value::default() };
@@ -128,7 +133,7 @@ fn nothing_is_undone_that_was_not_registered_and_by_nobody_else() {
     let (mut world, claim) = trip();
     let id = PromiseId::from("w").compensation("trip", 1);
     let new = world::new(id.as_str(), &[(tags::TARGET, "poll://any@w")], Timestamp::NEVER);
-    world.done(world::fence(claim, vec![], vec![FenceOperation::Create { new }]));
+    world.done(world::fence(claim, vec![], vec![FenceOperation::Create { new, request: None }]));
     world.done(world::settle(id.as_str(), Verdict::Resolved));
     // A promise created by a client is never a step, regardless of its tags.
     world.done(world::create("stranger", &world::step("7")));

@@ -171,7 +171,8 @@ fn updates_that_nobody_was_told_of_are_answered_by_the_next_generation() {
 fn what_happens_to_the_invocation_happens_to_its_newest_generation() {
     let mut world = labelled();
     let claim = begun(&mut world, "w");
-    let child = FenceOperation::Create { new: world::new("w/0", &[], Timestamp(80_000)) };
+    let child =
+        FenceOperation::Create { new: world::new("w/0", &[], Timestamp(80_000)), request: None };
     world.done(world::fence(claim.clone(), vec![world::asked(1, 0)], vec![child]));
     world.done(world::hand_over(claim, vec![world::finished(2)], &[]));
     // Pending children of the first generation are cancelled, but not its successor.
@@ -255,7 +256,8 @@ fn a_named_promise_is_settled_before_the_workflow_makes_it() {
     // A promise created by another party would halt the workflow.
     assert_eq!(world.refused(world::create("w/p/mine", &[])).kind(), "unprocessable");
     let claim = begun(&mut world, "w");
-    let make = FenceOperation::Create { new: world::new(name, &[], Timestamp(80_000)) };
+    let make =
+        FenceOperation::Create { new: world::new(name, &[], Timestamp(80_000)), request: None };
     world.done(world::fence(claim.clone(), vec![world::asked(1, 0)], vec![make]));
     assert_eq!(kept(&world, "w"), ["other"]);
     let reply = world.done(world::suspend(claim.clone(), &[name]));

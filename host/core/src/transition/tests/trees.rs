@@ -14,12 +14,15 @@ use crate::{
 };
 
 fn call(id: &str) -> FenceOperation {
-    FenceOperation::Create { new: world::new(id, &[(tags::TARGET, "ship")], Timestamp::NEVER) }
+    FenceOperation::Create {
+        new: world::new(id, &[(tags::TARGET, "ship")], Timestamp::NEVER),
+        request: None,
+    }
 }
 
 fn send(id: &str) -> FenceOperation {
     let tags = [(tags::TARGET, "ship"), (tags::DETACHED, "true")];
-    FenceOperation::Create { new: world::new(id, &tags, Timestamp::NEVER) }
+    FenceOperation::Create { new: world::new(id, &tags, Timestamp::NEVER), request: None }
 }
 
 /// The acquired root `w`, in a world with these bounds.
@@ -60,7 +63,10 @@ fn a_tree_is_as_deep_as_its_bound_whether_calls_are_waited_for_or_not() {
         let refused = make(&mut world, &child, vec![make_one("w/0/0/0")]);
         assert_eq!(refused, [Some(TreeStop::Depth(2))]);
         // Timers and plain promises are not executions.
-        let timer = FenceOperation::Create { new: world::new("w/0/0/1", &[], Timestamp::NEVER) };
+        let timer = FenceOperation::Create {
+            new: world::new("w/0/0/1", &[], Timestamp::NEVER),
+            request: None,
+        };
         assert_eq!(make(&mut world, &child, vec![timer]), [None]);
     }
 }
@@ -118,8 +124,10 @@ fn a_kill_reaches_whom_a_service_called_and_waits_for() {
     let service = [(tags::TARGET, "restate://Order/place"), (tags::DETACHED, "true")];
     world.done(world::create("w", &service[..1]));
     let claim = world.acquire("w", 1);
-    let make =
-        |id: &str| FenceOperation::Create { new: world::new(id, &service, Timestamp::NEVER) };
+    let make = |id: &str| FenceOperation::Create {
+        new: world::new(id, &service, Timestamp::NEVER),
+        request: None,
+    };
     let records = vec![world::started(), called(1, 0, "a"), called(2, 1, "b"), called(3, 2, "c")];
     let acts = ["a", "b", "c", "sent"].map(make).to_vec();
     world.done(world::fence(claim.clone(), records, acts));

@@ -57,7 +57,7 @@ impl Coordinator {
         }
         if let NodeAction::Signal(name) = &self.start.plan.node(node).kind {
             let new = attempt::signal(&self.run, name, self.start.plan.node(node), now);
-            self.acts.push(FenceOperation::Create { new });
+            self.acts.push(FenceOperation::Create { new, request: None });
             let waits = NodeOutcome::<()>::SuspendedOn(name.to_string());
             self.progress.record(node, self.progress.attempt(node), &waits)?;
             if self.progress.status(node) == Status::Failed {
@@ -85,7 +85,7 @@ impl Coordinator {
         if size > MAX_INPUT {
             return self.too_large(node, size);
         }
-        self.acts.push(FenceOperation::Create { new });
+        self.acts.push(FenceOperation::Create { new, request: None });
         self.acts.push(self.row(node, NodeState::Running, None));
         Ok(())
     }
@@ -133,7 +133,7 @@ impl Coordinator {
     /// node.
     fn fail_at_once(&mut self, node: NodeIndex, failure: Failure) -> Result<(), RecordRefusal> {
         let (id, attempt) = (self.output_of(node), self.progress.attempt(node));
-        self.acts.push(FenceOperation::Create { new: attempt::bare(id.clone()) });
+        self.acts.push(FenceOperation::Create { new: attempt::bare(id.clone()), request: None });
         let (verdict, value) = (Verdict::Rejected, values::failure_value(&failure));
         self.acts.push(FenceOperation::Settle { id, verdict, value });
         let Failure { code, message, .. } = failure;

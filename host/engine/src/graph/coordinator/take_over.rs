@@ -53,7 +53,7 @@ impl Coordinator {
         };
         let id = self.output_of(node);
         vec![
-            FenceOperation::Create { new: attempt::bare(id.clone()) },
+            FenceOperation::Create { new: attempt::bare(id.clone()), request: None },
             FenceOperation::Settle {
                 id,
                 verdict: Verdict::Resolved,

@@ -524,7 +524,7 @@ async fn a_schedule_that_cannot_be_read_can_be_deleted() {
 async fn a_claim_goes_on_beside_rows_that_cannot_be_read() {
     for place in places() {
         let host = damaged(&place, &clock()).await;
-        let act = FenceOperation::Create { new: new("good-lease/0", &[]) };
+        let act = FenceOperation::Create { new: new("good-lease/0", &[]), request: None };
         let fence = Command::TaskFence {
             claim: Claim { id: "good-lease".into(), version: Version(1) },
             records: vec![],

@@ -63,7 +63,7 @@ async fn something_of_everything() -> Fixture {
     let records = vec![started()];
     fixture.run(Command::TaskFence { claim: runs, records, logs: vec![], actions: vec![] }).await;
     let left = fixture.workflow("left", &[]).await;
-    let act = FenceOperation::Create { new: new("left/0", &[]) };
+    let act = FenceOperation::Create { new: new("left/0", &[]), request: None };
     fixture
         .run(Command::TaskFence {
             claim: left.clone(),
@@ -86,7 +86,10 @@ async fn run_of_a_graph() -> Fixture {
     let run = NewPromise { param: Value::of(param.as_bytes()), ..run };
     fixture.run(Command::TaskCreate { new: run, request: claim_request() }).await;
     let claim = Claim { id: "g".into(), version: Version(1) };
-    let made = |node: &str| FenceOperation::Create { new: new(&format!("g/n/{node}/0"), &[]) };
+    let made = |node: &str| FenceOperation::Create {
+        new: new(&format!("g/n/{node}/0"), &[]),
+        request: None,
+    };
     let row = |node: &str, state| FenceOperation::Node {
         reset: None,
         node: Text::from(node),
@@ -191,7 +194,7 @@ async fn a_child_that_was_asked_to_stop_and_still_runs_is_no_damage() {
     let target = [(tags::TARGET, "wasm://shop/order")];
     let child = |n: u32| FenceAction {
         index: CommandIndex(n),
-        act: FenceOperation::Create { new: new(&format!("left/{n}"), &target) },
+        act: FenceOperation::Create { new: new(&format!("left/{n}"), &target), request: None },
     };
     let actions = (0..3).map(child).collect();
     let fence = Command::TaskFence { claim: left.clone(), records: vec![], logs: vec![], actions };
@@ -213,7 +216,8 @@ async fn a_child_that_was_not_asked_is_found_behind_those_that_were() {
     let mut fixture = Fixture::new().await;
     let left = fixture.workflow("left", &[]).await;
     let target = [(tags::TARGET, "wasm://shop/order")];
-    let act = |n: u32| FenceOperation::Create { new: new(&format!("left/{n}"), &target) };
+    let act =
+        |n: u32| FenceOperation::Create { new: new(&format!("left/{n}"), &target), request: None };
     let actions = (0..3).map(|n| FenceAction { index: CommandIndex(n), act: act(n) }).collect();
     let fence = Command::TaskFence { claim: left.clone(), records: vec![], logs: vec![], actions };
     fixture.run(fence).await;

@@ -126,7 +126,7 @@ impl Fixture {
             level: LogLevel::Info,
             message: Text::from("a line"),
         };
-        let act = FenceOperation::Create { new: child };
+        let act = FenceOperation::Create { new: child, request: None };
         self.run(Command::TaskFence {
             claim: claim.clone(),
             records: vec![started()],

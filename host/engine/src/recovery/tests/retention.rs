@@ -81,8 +81,10 @@ async fn a_tree_too_large_for_one_command_goes_as_a_whole_or_not_at_all() {
         timeout_at: Timestamp(2_000),
         ..new(&format!("root/{n}"), &[(tags::TIMER, "true")])
     };
-    let create =
-        |n| FenceAction { index: CommandIndex(n), act: FenceOperation::Create { new: timer(n) } };
+    let create = |n| FenceAction {
+        index: CommandIndex(n),
+        act: FenceOperation::Create { new: timer(n), request: None },
+    };
     let fence = |actions| Command::TaskFence {
         claim: claim.clone(),
         records: vec![],
@@ -92,7 +94,7 @@ async fn a_tree_too_large_for_one_command_goes_as_a_whole_or_not_at_all() {
     fixture.run(fence((0..children).map(create).collect())).await;
     // A running detached child that has created a promise itself.
     let detached = new("root/d", &[(tags::TARGET, "ship"), (tags::DETACHED, "true")]);
-    let act = FenceOperation::Create { new: detached };
+    let act = FenceOperation::Create { new: detached, request: None };
     fixture.run(fence(vec![FenceAction { index: CommandIndex(0), act }])).await;
     let deep = fixture.take("root/d").await;
     fixture.wait(5_000);

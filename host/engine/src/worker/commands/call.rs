@@ -39,7 +39,7 @@ impl CommandRules for CallCommand {
     }
 
     fn act(&self, site: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason> {
-        Ok(Some(FenceOperation::Create { new: invocation(self, site) }))
+        Ok(Some(FenceOperation::Create { new: invocation(self, site), request: None }))
     }
 
     fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> JournalAnswer {
@@ -67,7 +67,7 @@ impl CommandRules for SendCommand {
     fn act(&self, site: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason> {
         let mut new = invocation(&self.0, site);
         new.tags.insert(tags::DETACHED.into(), "true".into());
-        Ok(Some(FenceOperation::Create { new }))
+        Ok(Some(FenceOperation::Create { new, request: None }))
     }
 
     fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> JournalAnswer {

@@ -36,7 +36,10 @@ impl CommandRules for HttpCommand {
 
     fn act(&self, site: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason> {
         let param = values::request_param(&self.request, headers(site.identity, HTTP));
-        Ok(Some(FenceOperation::Create { new: callee(site, HTTP, param, &self.options) }))
+        Ok(Some(FenceOperation::Create {
+            new: callee(site, HTTP, param, &self.options),
+            request: None,
+        }))
     }
 
     fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> JournalAnswer {

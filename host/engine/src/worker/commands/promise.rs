@@ -41,6 +41,7 @@ impl CommandRules for PromiseCommand {
                 tags: Tags::new(),
                 timeout_at: deadline(self.options.timeout_ms, site.at),
             },
+            request: None,
         }))
     }
 

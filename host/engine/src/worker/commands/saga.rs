@@ -44,8 +44,8 @@ impl<C: CommandRules> CommandRules for StepCommand<C> {
 
     fn act(&self, site: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason> {
         Ok(self.command.act(site)?.map(|act| match act {
-            FenceOperation::Create { new } => {
-                FenceOperation::Create { new: step(site.identity, new, &self.step) }
+            FenceOperation::Create { new, .. } => {
+                FenceOperation::Create { new: step(site.identity, new, &self.step), request: None }
             }
             other => other,
         }))
@@ -77,7 +77,10 @@ impl CommandRules for UndoCommand {
 
     fn act(&self, site: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason> {
         let id = site.identity.id.compensation(&self.step.saga, self.step.seq);
-        Ok(Some(FenceOperation::Create { new: NewPromise { id, ..invocation(&self.call, site) } }))
+        Ok(Some(FenceOperation::Create {
+            new: NewPromise { id, ..invocation(&self.call, site) },
+            request: None,
+        }))
     }
 
     fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> JournalAnswer {
@@ -111,7 +114,7 @@ impl CommandRules for AskAboutStepCommand {
         };
         // Only an operator's answer registers the compensation. A missing answer does not.
         let asked = SagaStep { compensate_unknown: false, ..self.0.clone() };
-        Ok(Some(FenceOperation::Create { new: step(site.identity, new, &asked) }))
+        Ok(Some(FenceOperation::Create { new: step(site.identity, new, &asked), request: None }))
     }
 
     fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> JournalAnswer {

@@ -41,6 +41,7 @@ impl CommandRules for SleepCommand {
                 tags: Tags::from([(tags::TIMER.into(), "true".into())]),
                 timeout_at: instant(self.until_ms).min(Timestamp::NEVER),
             },
+            request: None,
         }))
     }
 

@@ -65,6 +65,8 @@ impl LiveExecution {
                 self.watch.add(id);
             }
         }
+        // The first call may end before this execution waits.
+        self.take_outcomes();
         self.session.active.advance(records.len() as u64);
         let results = self.session.fence(ClaimBatch { records, logs, actions }).await?;
         self.outcomes_stored();
@@ -130,7 +132,8 @@ impl LiveExecution {
                     self.tell(&promise);
                     continue;
                 }
-                (_, Ok(FenceResult::Done)) => continue,
+                // Tasks born under a claim run already.
+                (_, Ok(FenceResult::Held(_) | FenceResult::Done)) => continue,
             };
             let command = index.0;
             self.ready.push_back(Event::Completed(segno_guest::Completion { command, outcome }));

@@ -17,7 +17,7 @@ impl LiveExecution {
     pub(super) fn take_outcomes(&mut self) {
         let gathers = self.worker.host.config.run_gather > Millis::ZERO;
         let once = self.promise.spec.tags.contains_key(tags::ONCE);
-        if self.outcomes.is_none() && gathers && !once {
+        if self.outcomes.is_none() && gathers && !once && self.recorder().open().has_calls() {
             self.outcomes = Some(LocalOutcomes::of(&self.worker.callers, self.promise.id()));
         }
     }

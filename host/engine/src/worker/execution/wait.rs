@@ -4,27 +4,16 @@ use segno_core::{id::PromiseId, invocation::CommandKind};
 
 use super::{LiveEnd, LiveExecution};
 use crate::{
-    claim::{
-        ClaimBatch, ExecutionError, HaltReport, LocalOutcome, LocalOutcomes, SuspensionResult,
-    },
+    claim::{ClaimBatch, ExecutionError, HaltReport, LocalOutcomes, SuspensionResult},
     target,
     worker::{commands::CompletionEvent, recording::CommitBatch},
 };
 
-/// The end of a wait.
-enum WaitEnd {
-    /// A stop request arrived.
-    Cancelled,
-    /// A call ended on this host.
-    Ended(Box<LocalOutcome>),
-    /// This promise settled.
-    Settled(PromiseId),
-}
-
-/// Waits for the next outcome. Never completes for an execution that takes none.
-async fn next_outcome(outcomes: &mut Option<LocalOutcomes>) -> LocalOutcome {
+/// Completes when a call has ended on this host. Never completes for an execution that takes no
+/// outcomes.
+async fn call_ended(outcomes: &mut Option<LocalOutcomes>) {
     match outcomes {
-        Some(outcomes) => outcomes.next().await,
+        Some(outcomes) => outcomes.arrived().await,
         None => std::future::pending().await,
     }
 }
@@ -66,21 +55,19 @@ impl LiveExecution {
         let cancel_told = self.cancel_told;
         self.permit = None;
         self.take_outcomes();
-        let woken = tokio::select! {
+        let settled = tokio::select! {
             biased;
             () = self.session.active.abort.cancelled() => return Err(ExecutionError::Lost),
-            () = self.session.active.cancel_request(), if !cancel_told => WaitEnd::Cancelled,
-            outcome = next_outcome(&mut self.outcomes) => WaitEnd::Ended(Box::new(outcome)),
-            id = self.watch.next() => WaitEnd::Settled(id),
+            () = self.session.active.cancel_request(), if !cancel_told => None,
+            () = call_ended(&mut self.outcomes) => None,
+            id = self.watch.next() => Some(id),
             () = self.worker.draining.cancelled() => return self.suspend(awaits).await,
             () = hot_wait => return self.suspend(awaits).await,
         };
         let module = target::module_of(&self.promise);
         self.permit = Some(self.worker.run_limiter.permit(&module).await);
-        match woken {
-            WaitEnd::Cancelled => {}
-            WaitEnd::Ended(outcome) => self.take_outcome(*outcome).await?,
-            WaitEnd::Settled(id) => self.read(id).await?,
+        if let Some(id) = settled {
+            self.read(id).await?;
         }
         Ok(None)
     }

@@ -62,7 +62,7 @@ impl ClaimedRun {
     /// The batch of these acts, whose promises are watched from now on.
     pub(super) fn batch(&mut self, acts: &[FenceOperation]) -> ClaimBatch {
         let made = acts.iter().filter_map(|act| match act {
-            FenceOperation::Create { new } => Some(&new.id),
+            FenceOperation::Create { new, .. } => Some(&new.id),
             _ => None,
         });
         made.for_each(|id| self.watch.add(id));
@@ -88,7 +88,7 @@ impl ClaimedRun {
     ) -> Result<(), RunStop> {
         for (act, (_, outcome)) in acts.iter().zip(results) {
             match (act, outcome) {
-                (FenceOperation::Create { new }, Err(refusal)) => {
+                (FenceOperation::Create { new, .. }, Err(refusal)) => {
                     self.coordinator.refused(&new.id, &refusal)?
                 }
                 (FenceOperation::Create { .. }, Ok(FenceResult::Promise { promise, .. }))
@@ -112,7 +112,7 @@ pub(super) fn parts(acts: Vec<FenceOperation>) -> Vec<Vec<FenceOperation>> {
     let (mut part, mut bytes) = (Vec::new(), 0);
     for act in acts {
         bytes += match &act {
-            FenceOperation::Create { new } | FenceOperation::CreateLoose { new } => {
+            FenceOperation::Create { new, .. } | FenceOperation::CreateLoose { new } => {
                 new.param.data.len()
             }
             FenceOperation::Settle { value, .. } => value.data.len(),

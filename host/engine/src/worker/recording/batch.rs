@@ -58,7 +58,7 @@ impl CommitBatch {
     /// transaction.
     pub fn stands_alone(&self, awaits: &[PromiseId]) -> bool {
         let unawaited = |action: &FenceAction| match &action.act {
-            FenceOperation::Create { new } => !awaits.contains(&new.id),
+            FenceOperation::Create { new, .. } => !awaits.contains(&new.id),
             FenceOperation::Fulfill(_) => true,
             _ => false,
         };

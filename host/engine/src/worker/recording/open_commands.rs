@@ -76,6 +76,12 @@ impl OpenCommands {
         self.by_promise.get(promise).into_iter().flatten().copied().collect()
     }
 
+    /// True if the guest waits for a task that a command created.
+    pub fn has_calls(&self) -> bool {
+        let kinds = [CommandKind::Call, CommandKind::Http];
+        self.by_index.values().any(|open| kinds.contains(&open.kind))
+    }
+
     /// True if an open command completes with the commit that stores its record.
     pub fn has_committed(&self) -> bool {
         self.by_commit > 0

@@ -326,7 +326,8 @@ impl Recorder {
 
     /// Adds the end of a called task to the batch, whose outcome was just recorded.
     pub fn end_call(&mut self, command: u32, fulfillment: Fulfillment) {
-        self.batch.bytes += fulfillment.value.data.len();
+        let lines = fulfillment.logs.iter().map(|line| line.message.len());
+        self.batch.bytes += fulfillment.value.data.len() + lines.sum::<usize>();
         let act = FenceOperation::Fulfill(Box::new(fulfillment));
         self.batch.actions.push(FenceAction { index: CommandIndex(command), act });
     }
@@ -383,7 +384,7 @@ impl Recorder {
     /// The failure if the policy does not allow a call of this server. As for HTTP steps, a message
     /// posted there is a request of this module.
     fn refusal(&self, act: &FenceOperation) -> Option<Failure> {
-        let FenceOperation::Create { new } = act else { return None };
+        let FenceOperation::Create { new, .. } = act else { return None };
         let Ok(Address::Http(url)) = Address::parse(tags::target(&new.tags)?) else { return None };
         self.identity.outbound.as_ref()?.allows(&self.identity.module, &url).err()
     }

@@ -247,8 +247,10 @@ impl ServicesHost {
         let tags = [("target".to_owned(), "restate://Greeter/part".to_owned())].into();
         let timeout_at = segno_core::time::Timestamp::NEVER;
         let new = segno_core::promise::NewPromise { id: called, param, tags, timeout_at };
-        let actions =
-            vec![FenceAction { index: CommandIndex(2), act: FenceOperation::Create { new } }];
+        let actions = vec![FenceAction {
+            index: CommandIndex(2),
+            act: FenceOperation::Create { new, request: None },
+        }];
         let fence = Command::TaskFence { claim: claim.clone(), records, logs: vec![], actions };
         self.world.command(fence).await;
         claim

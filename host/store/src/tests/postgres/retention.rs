@@ -39,8 +39,10 @@ async fn tree(store: &PostgresStore, root: &str) {
         let detached: &[_] = if n == 7 { &[(tags::DETACHED, "true")] } else { &[] };
         new(&format!("{root}/{n}"), detached, Timestamp::NEVER)
     };
-    let make =
-        |n| FenceAction { index: CommandIndex(n), act: FenceOperation::Create { new: child(n) } };
+    let make = |n| FenceAction {
+        index: CommandIndex(n),
+        act: FenceOperation::Create { new: child(n), request: None },
+    };
     let actions = (0..200).map(make).collect();
     run(Command::TaskFence { claim: claim.clone(), records: vec![], logs: vec![], actions }).await;
     let (verdict, value) = (Verdict::Resolved, Value::of(&b"1"[..]));

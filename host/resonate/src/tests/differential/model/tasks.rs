@@ -166,7 +166,7 @@ pub(super) fn fence(model: &mut HostModel, data: RequestFields<'_>, now: Timesta
             };
             (how, 200, json!({ "promise": wire::promise(&promise) }))
         }
-        Ok(FenceResult::Done) => panic!("an action without a promise"),
+        Ok(FenceResult::Held(_) | FenceResult::Done) => panic!("an action without a promise"),
         Err(refusal) => {
             let no = ModelRefusal::from(refusal);
             (no.why, no.status, json!(no.says))
