@@ -32,7 +32,7 @@ use super::snapshot::ModuleImage;
 const UNUSED: usize = 16;
 /// Maximum number of bytes of an unused memory that stay resident, which saves page faults for the
 /// next instance.
-const RESIDENT_BYTES: usize = 1 << 20;
+const RESIDENT_BYTES: usize = 4 << 20;
 /// Size of an entry of the page map, in bytes.
 const ENTRY_BYTES: usize = 8;
 /// Bits of an entry of the page map: the page is present, it is not in memory but elsewhere, and it
@@ -441,5 +441,95 @@ impl Drop for AddressRange {
         // SAFETY: the addresses were mapped by `new`, and nothing uses them any more.
         let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
         debug_assert!(unmapped.is_ok(), "whole ranges are unmapped: {unmapped:?}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of this many pages, each of which is full of its number.
+    fn file(pages: usize) -> File {
+        let file = tempfile::tempfile().expect("there is room for a file");
+        for page in 0..pages {
+            let content = vec![page as u8; page_size()];
+            file.write_all_at(&content, (page * page_size()) as u64).expect("it is written");
+        }
+        file
+    }
+
+    fn bytes(range: &mut AddressRange, pages: Range<usize>) -> &mut [u8] {
+        let (start, len) = (pages.start * page_size(), pages.len() * page_size());
+        // SAFETY: the pages are accessible, and borrowed from the range.
+        unsafe { std::slice::from_raw_parts_mut(range.at(start), len) }
+    }
+
+    #[test]
+    fn a_reset_returns_what_was_written_to_the_content_of_the_file() {
+        let most = RESIDENT_BYTES / page_size();
+        let pages = most + 8;
+        let file = file(pages + 1);
+        let offset = page_size() as u64;
+        let all = 2 * page_size()..(2 + pages) * page_size();
+        let mut range = AddressRange::new((3 + pages) * page_size()).expect("there are addresses");
+        range.map(all.clone(), &file, offset).expect("it is mapped");
+        for written in [0..0, 3..4, 0..most, 0..most + 1, 0..pages] {
+            let content = bytes(&mut range, 2 + written.start..2 + written.end);
+            content.fill(0xff);
+            let found = range.written(&all).expect("the system says it");
+            let pages_found: usize = found.iter().map(|pages| pages.len() / page_size()).sum();
+            assert!(pages_found >= written.len(), "{written:?}: {found:?}");
+            range.reset(all.clone(), &file, offset).expect("it is reset");
+            for page in 0..pages {
+                let content = bytes(&mut range, 2 + page..3 + page);
+                assert!(
+                    content.iter().all(|byte| *byte == (page + 1) as u8),
+                    "{written:?}: {page}"
+                );
+            }
+        }
+        // The file is as it was.
+        let mut first = [0];
+        file.read_exact_at(&mut first, offset).expect("it can be read");
+        assert_eq!(first, [1]);
+    }
+
+    #[test]
+    fn pages_beyond_the_limit_do_not_stay_resident() {
+        let most = RESIDENT_BYTES / page_size();
+        let file = file(most + 8);
+        let all = 0..(most + 8) * page_size();
+        let mut range = AddressRange::new(all.end).expect("there are addresses");
+        range.map(all.clone(), &file, 0).expect("it is mapped");
+        bytes(&mut range, 0..most + 8).fill(0xff);
+        range.reset(all.clone(), &file, 0).expect("it is reset");
+        let resident = range.written(&all).expect("the system says it");
+        assert!(resident.iter().map(Range::len).sum::<usize>() <= RESIDENT_BYTES, "{resident:?}");
+    }
+
+    #[test]
+    fn closed_pages_are_zero_when_they_are_opened_again() {
+        let mut range = AddressRange::new(4 * page_size()).expect("there are addresses");
+        range.open(page_size()..3 * page_size()).expect("it is opened");
+        bytes(&mut range, 1..3).fill(7);
+        range.close(2 * page_size()..3 * page_size()).expect("it is closed");
+        range.open(2 * page_size()..3 * page_size()).expect("it is opened");
+        assert!(bytes(&mut range, 1..2).iter().all(|byte| *byte == 7));
+        assert!(bytes(&mut range, 2..3).iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn an_unused_stack_is_used_again_unless_it_has_to_be_zero() {
+        let stacks = MappedStacks::default();
+        let first = stacks.new_stack(100_000, false).expect("there are addresses");
+        let addresses = first.range();
+        assert!(addresses.len() >= 100_000 && first.top().addr() == addresses.end);
+        assert_eq!(first.guard_range().end.addr(), addresses.start);
+        drop(first);
+        let other = stacks.new_stack(200_000, false).expect("there are addresses");
+        let zeroed = stacks.new_stack(100_000, true).expect("there are addresses");
+        assert!(zeroed.range() != addresses && other.range() != addresses);
+        let again = stacks.new_stack(100_000, false).expect("there are addresses");
+        assert_eq!(again.range(), addresses);
     }
 }
