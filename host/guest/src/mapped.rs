@@ -29,7 +29,9 @@ use wasmtime::{LinearMemory, MemoryCreator, MemoryType, StackCreator, StackMemor
 use super::snapshot::ModuleImage;
 
 /// Maximum number of unused memories, and of unused stacks, that are kept for the next instance.
-const UNUSED: usize = 16;
+const UNUSED: usize = 64;
+/// Maximum size of unused memories together, in bytes. The latest one is kept in any case.
+const UNUSED_BYTES: usize = 64 << 20;
 /// Maximum number of bytes of an unused memory that stay resident, which saves page faults for the
 /// next instance.
 const RESIDENT_BYTES: usize = 4 << 20;
@@ -125,7 +127,15 @@ impl MappedMemories {
     fn put_back(&self, memory: UnusedMemory) {
         let mut unused = self.unused.lock().unwrap_or_else(PoisonError::into_inner);
         unused.push(memory);
-        let oldest = (unused.len() > UNUSED).then(|| unused.remove(0));
+        let mut bytes = 0;
+        let is_kept = |memory: &&UnusedMemory| {
+            bytes += memory.image.len();
+            bytes <= UNUSED_BYTES
+        };
+        let kept = unused.iter().rev().take(UNUSED).take_while(is_kept).count().max(1);
+        let dropped = unused.len() - kept;
+        let oldest: Vec<UnusedMemory> = unused.drain(..dropped).collect();
+        // Its addresses are given back without the lock.
         drop(unused);
         drop(oldest);
     }
