@@ -68,6 +68,14 @@ pub fn resident_mb(pid: u32) -> anyhow::Result<f64> {
     Ok(number(&format!("/proc/{pid}/status"), "VmRSS:")? * 1024.0 / 1e6)
 }
 
+/// Resident memory of a process that is its own, in MB: without pages of files, which others share.
+///
+/// # Errors
+/// Fails if the system has no `/proc`, or if the process has ended.
+pub fn own_mb(pid: u32) -> anyhow::Result<f64> {
+    Ok(number(&format!("/proc/{pid}/status"), "RssAnon:")? * 1024.0 / 1e6)
+}
+
 /// Peak resident memory of a process since its start or [`forget_peak`], in MB.
 ///
 /// # Errors

@@ -99,6 +99,20 @@ impl Budget {
         self.memory_bytes + self.table_elements * size_of::<usize>()
     }
 
+    /// Counts the memory of an image, of which wasmtime counts only the size that is declared.
+    ///
+    /// # Errors
+    /// It is larger than the limit.
+    pub(super) fn begin_with(&mut self, image_bytes: usize) -> wasmtime::Result<()> {
+        let limit = self.limits.memory_bytes;
+        wasmtime::ensure!(
+            image_bytes as u64 <= limit,
+            "its memory has {image_bytes} bytes after its sources are loaded; the limit is {limit} (`limits.memory_bytes`)"
+        );
+        self.memory_bytes = self.memory_bytes.max(image_bytes);
+        Ok(())
+    }
+
     /// Memory size that the guest requested and was refused, in bytes. `None` if nothing was
     /// refused.
     pub(super) fn refused_bytes(&self) -> Option<usize> {

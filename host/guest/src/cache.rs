@@ -21,6 +21,7 @@
 
 use std::{
     fs, io,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     time::{Duration, SystemTime},
@@ -34,6 +35,8 @@ use wasmtime::{Engine, component::Component};
 
 const CODE: &str = "cwasm";
 const HASH: &str = "sha256";
+/// The unit in which the system counts the room that a file takes, in bytes.
+const BLOCK_BYTES: u64 = 512;
 /// Age after which no process can still be writing a temporary file: compiling takes minutes at
 /// most.
 const ABANDONED: Duration = Duration::from_secs(3_600);
@@ -158,7 +161,8 @@ impl CodeCache {
     fn kept(&self) -> Vec<CachedCode> {
         let code = files(&self.root).into_iter().filter(|path| has_extension(path, CODE));
         let kept = code.filter_map(|code| {
-            let bytes = fs::metadata(&code).ok()?.len();
+            // An image has holes.
+            let bytes = fs::metadata(&code).ok()?.blocks() * BLOCK_BYTES;
             // Code without a hash is useless.
             let hash = fs::metadata(code.with_extension(HASH));
             let last_use = hash.and_then(|hash| hash.modified()).unwrap_or(SystemTime::UNIX_EPOCH);

@@ -15,14 +15,9 @@ use tokio::{
     sync::{Semaphore, oneshot},
 };
 use wasmparser::{Parser, Payload};
-use wasmtime::component::Component;
+use wasmtime::{Engine, component::Component};
 
-use super::{
-    GuestError, Limits,
-    cache::CodeCache,
-    engine::{GuestEngine, compiling_engine},
-    loaded::LoadError,
-};
+use super::{GuestError, Limits, cache::CodeCache, engine::compiling_engine, loaded::LoadError};
 
 /// The name of the subcommand that compiles a component for a host.
 pub const COMMAND: &str = "compile-component";
@@ -45,20 +40,23 @@ pub enum Compiler {
 pub(super) struct CompileService {
     compiler: Compiler,
     limits: Arc<Limits>,
-    engine: Arc<GuestEngine>,
+    engine: Engine,
+    /// True if the code counts instructions.
+    counts: bool,
     cache: Option<Arc<CodeCache>>,
     alone: Semaphore,
 }
 
 impl CompileService {
-    /// A compiler that stores compiled code in `cache`.
+    /// A compiler for `engine` that stores compiled code in `cache`.
     pub(super) fn new(
         compiler: Compiler,
         limits: Arc<Limits>,
-        engine: Arc<GuestEngine>,
+        engine: Engine,
+        counts: bool,
         cache: Option<Arc<CodeCache>>,
     ) -> Self {
-        Self { compiler, limits, engine, cache, alone: Semaphore::new(1) }
+        Self { compiler, limits, engine, counts, cache, alone: Semaphore::new(1) }
     }
 
     /// Compiles `component`. Dropping the future ends the compiling process.
@@ -73,9 +71,9 @@ impl CompileService {
             return self.apart(program, cache, digest, &component).await;
         }
         let (tell, told) = oneshot::channel();
-        let (engine, cache) = (Arc::clone(&self.engine), self.cache.clone());
+        let (engine, cache) = (self.engine.clone(), self.cache.clone());
         let compile = move || {
-            let compiled = Component::from_binary(engine.wasmtime(), &component);
+            let compiled = Component::from_binary(&engine, &component);
             let compiled = compiled.map_err(|error| LoadError::Compile(format!("{error:#}")));
             if let (Ok(compiled), Some(cache)) = (&compiled, cache)
                 && let Err(error) = cache.store(digest, compiled)
@@ -101,7 +99,7 @@ impl CompileService {
         let limits = serde_json::to_string(&*self.limits).map_err(host)?;
         let mut process = Command::new(program)
             .args([COMMAND, "--limits", &limits])
-            .args(self.engine.counts().then_some("--counts"))
+            .args(self.counts.then_some("--counts"))
             .arg("--into")
             .arg(code.path())
             // The compiler needs none of the host's environment variables.
@@ -131,13 +129,11 @@ impl CompileService {
         if !status.success() {
             return Err(self.refusal(status, &said));
         }
-        let (engine, cache) = (Arc::clone(&self.engine), Arc::clone(cache));
+        let (engine, cache) = (self.engine.clone(), Arc::clone(cache));
         let adopted = tokio::task::spawn_blocking(move || {
             cache.adopt(digest, code).map_err(host)?;
             // The instance pool has its own limits.
-            cache
-                .map(engine.wasmtime(), digest)
-                .map_err(|error| LoadError::Compile(format!("{error:#}")))
+            cache.map(&engine, digest).map_err(|error| LoadError::Compile(format!("{error:#}")))
         });
         adopted.await.map_err(host)?
     }

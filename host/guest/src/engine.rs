@@ -23,10 +23,12 @@ use wasmtime::{
 
 use super::{
     GuestError, Limits,
+    mapped::{MappedMemories, MappedStacks},
     pool::{
         CORE_INSTANCES, CORE_INSTANCES_PER_PLACE, InstanceNeeds, InstancePool, InstanceProbe,
         ModuleShare, TABLES_PER_PLACE,
     },
+    snapshot::Initialization,
     turns::FairScheduler,
 };
 
@@ -49,6 +51,9 @@ const SPARE_PLACES: u32 = 64;
 /// wasmtime's engine with its epoch thread and its pool.
 pub(super) struct GuestEngine {
     engine: Engine,
+    /// The engine of runtimes. Its memories begin with images of modules, and so come from no pool
+    /// of wasmtime. It runs the same code.
+    of_runtimes: Engine,
     ticker: Ticker,
     pool: InstancePool,
     probe: InstanceProbe,
@@ -73,15 +78,27 @@ impl GuestEngine {
                 (engine, false)
             }
         };
-        let ticker = Ticker::start(engine.weak());
+        let mut config_of_runtimes = config(limits, None, counts);
+        config_of_runtimes
+            .with_host_memory(Arc::new(MappedMemories::default()))
+            .with_host_stack(Arc::new(MappedStacks::default()));
+        let of_runtimes = Engine::new(&config_of_runtimes).map_err(|error| {
+            GuestError::Host(format!("the engine of runtimes could not be set up: {error:#}"))
+        })?;
+        let ticker = Ticker::start([engine.weak(), of_runtimes.weak()]);
         let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let turns = FairScheduler::new(processors, limits.computing);
         let probe = InstanceProbe::new(config(limits, None, counts), allocation(limits, 1));
-        Ok(Self { engine, ticker, pool: InstancePool::new(places), probe, turns, pooled, counts })
+        let pool = InstancePool::new(places);
+        Ok(Self { engine, of_runtimes, ticker, pool, probe, turns, pooled, counts })
     }
 
-    pub(super) fn wasmtime(&self) -> &Engine {
-        &self.engine
+    /// The engine of components with this moment of initialization.
+    pub(super) fn wasmtime(&self, initialization: Initialization) -> &Engine {
+        match initialization {
+            Initialization::OnInstantiation => &self.engine,
+            Initialization::OnCall => &self.of_runtimes,
+        }
     }
 
     /// Returns true if instances come from the pool.
@@ -226,12 +243,12 @@ pub(super) struct RunningCall {
 }
 
 impl Ticker {
-    fn start(engine: EngineWeak) -> Self {
+    fn start(engines: [EngineWeak; 2]) -> Self {
         let shared = Arc::new(TickerState::default());
         let state = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("segno-epoch".into())
-            .spawn(move || tick(&state, &engine))
+            .spawn(move || tick(&state, &engines))
             .expect("the machine can start one more thread");
         Self { shared, thread: Some(thread) }
     }
@@ -267,7 +284,7 @@ impl Drop for RunningCall {
     }
 }
 
-fn tick(state: &TickerState, engine: &EngineWeak) {
+fn tick(state: &TickerState, engines: &[EngineWeak]) {
     while !state.stop.load(Ordering::Acquire) {
         if state.running.load(Ordering::Acquire) == 0 {
             // An earlier unpark makes this return immediately.
@@ -275,9 +292,11 @@ fn tick(state: &TickerState, engine: &EngineWeak) {
             continue;
         }
         std::thread::sleep(Duration::from_millis(TICK_MS));
-        match engine.upgrade() {
-            Some(engine) => engine.increment_epoch(),
-            None => return,
+        for engine in engines {
+            match engine.upgrade() {
+                Some(engine) => engine.increment_epoch(),
+                None => return,
+            }
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The exports of a component in any supported contract version: the functions of interface
 //! `functions`, and the optional descriptions.
 
+use std::sync::Arc;
+
 use wasmtime::{
     Store,
     component::{
@@ -14,7 +16,8 @@ use super::{
     ActivityContext, Context, Event, Failure, FunctionDescription, FunctionLimits,
     HandlerDescription, MessageDescription, ObjectFunction, Outcome, Payload,
     border::{failure_is_json, outcome_is_json},
-    snapshot::InstanceAccess,
+    mapped::with_image,
+    snapshot::{InstanceAccess, ModuleImage},
     trap::TrapCause,
     versions::{VERSIONS, interface},
 };
@@ -102,9 +105,20 @@ impl<T: Send + 'static> LinkedComponent<T> {
         self.places.load.is_some()
     }
 
-    /// Makes an instance.
-    pub(super) async fn instantiate(&self, store: &mut Store<T>) -> wasmtime::Result<GuestExports> {
-        let instance = self.pre.instantiate_async(&mut *store).await?;
+    /// Makes an instance, whose memory begins with `image` if there is one.
+    pub(super) async fn instantiate(
+        &self,
+        store: &mut Store<T>,
+        image: Option<&Arc<ModuleImage>>,
+    ) -> wasmtime::Result<GuestExports> {
+        let instantiating = self.pre.instantiate_async(&mut *store);
+        let instance = match image {
+            Some(image) => with_image(image, instantiating).await?,
+            None => instantiating.await?,
+        };
+        if let Some(image) = image {
+            InstanceAccess::of(instance).begin(store, image).await?;
+        }
         let resume = instance.get_typed_func(&mut *store, self.places.resume)?;
         Ok(GuestExports { instance, places: self.places, resume })
     }

@@ -3,10 +3,7 @@
 //! A workflow gets the WASI functions that the journal can reproduce, and a trap *when it calls*
 //! any other: languages import all of WASI, used or not.
 
-use wasmtime::{
-    Engine,
-    component::{Component, ResourceType, types::ComponentItem},
-};
+use wasmtime::component::{Component, ResourceType, types::ComponentItem};
 
 use super::{
     report::ImportTreatment,
@@ -132,7 +129,8 @@ impl<'a> InterfaceName<'a> {
 
 /// All imports of `component`, in its order. Functions imported outside an interface are separate
 /// entries.
-pub(super) fn of_component(engine: &Engine, component: &Component) -> Vec<ImportedInterface> {
+pub(super) fn of_component(component: &Component) -> Vec<ImportedInterface> {
+    let engine = component.engine();
     let component_type = component.component_type();
     let mut known: Vec<ResourceType> = Vec::new();
     let mut imports = Vec::new();

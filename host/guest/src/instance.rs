@@ -49,9 +49,23 @@ impl Instance {
         budget: Budget,
         loaded: Arc<LoadedModule>,
     ) -> Result<Self, GuestError> {
+        let is_initialized = loaded.image.is_some() || !loaded.workflow.is_runtime();
+        let mut instance = Self::uninitialized(engine, budget, loaded).await?;
+        if !is_initialized {
+            instance.initialize().await?;
+        }
+        Ok(instance)
+    }
+
+    /// Like [`Instance::new`], but leaves an instance of a runtime without an image uninitialized.
+    pub(super) async fn uninitialized(
+        engine: &Arc<GuestEngine>,
+        budget: Budget,
+        loaded: Arc<LoadedModule>,
+    ) -> Result<Self, GuestError> {
         let places = engine.pool().room(&loaded.share).await;
         let turn = budget.turn();
-        let mut store = WorkflowState::store(engine, budget, &loaded);
+        let mut store = WorkflowState::store(budget, engine.counts(), &loaded);
         let described = loaded.described.get().cloned();
         let running = engine.running();
         // A component's start functions may take long as well.
@@ -85,6 +99,18 @@ impl Instance {
             self.live.as_ref().map_or(0, |live| live.store.data().budget.limits().output_bytes);
         described.check_size(limit)?;
         Ok(described)
+    }
+
+    /// Initializes an instance of a runtime.
+    pub(super) async fn initialize(&mut self) -> Result<(), GuestError> {
+        let mut call = self.call(None)?;
+        let turn = call.turn();
+        let initializing = async move {
+            let access = call.live.exports.access();
+            let answer = access.initialize(&mut call.live.store).await;
+            call.end(answer)
+        };
+        self.ended(turn.taking(initializing).await)
     }
 
     /// Loads the sources of a module into an instance of its runtime. The inner error is for the
@@ -264,9 +290,10 @@ async fn begin(
     loaded: &LoadedModule,
     store: &mut Store<WorkflowState>,
 ) -> wasmtime::Result<GuestExports> {
-    let exports = loaded.workflow.instantiate(store).await?;
-    if let Some(image) = &loaded.image {
-        unbounded(store, async |store| exports.access().begin(store, image).await).await?;
+    let image = loaded.image.as_ref();
+    let exports = loaded.workflow.instantiate(store, image).await?;
+    if let Some(image) = image {
+        store.data_mut().budget.begin_with(image.memory_bytes())?;
     }
     Ok(exports)
 }

@@ -32,6 +32,7 @@ mod line;
 mod loaded;
 mod loading;
 mod loading_error;
+mod mapped;
 mod modules;
 mod nobody;
 mod pool;

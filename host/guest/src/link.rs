@@ -1,10 +1,7 @@
 //! Linkers: bind each import of a component to its implementation, for workflows and for
 //! activities.
 
-use wasmtime::{
-    Engine,
-    component::{Component, Linker, LinkerInstance, Resource, ResourceType},
-};
+use wasmtime::component::{Component, Linker, LinkerInstance, Resource, ResourceType};
 use wasmtime_wasi::{
     WasiView,
     p2::bindings::{
@@ -38,12 +35,11 @@ const NO_DIRECTORIES: &str =
 
 /// Links `component` without I/O.
 pub(super) fn for_workflows(
-    engine: &Engine,
     component: &Component,
 ) -> wasmtime::Result<LinkedComponent<WorkflowState>> {
-    let mut linker = Linker::new(engine);
+    let mut linker = Linker::new(component.engine());
     provide(&mut linker)?;
-    let imports = imports::of_component(engine, component);
+    let imports = imports::of_component(component);
     if imports.iter().any(is_wasi) {
         wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
         linker.allow_shadowing(true);
@@ -75,13 +71,12 @@ pub(super) fn for_workflows(
 /// Links `component` with I/O. Without `directories`, its file functions refuse and name the
 /// setting.
 pub(super) fn for_activities(
-    engine: &Engine,
     component: &Component,
     directories: bool,
 ) -> wasmtime::Result<LinkedComponent<ActivityState>> {
-    let mut linker = Linker::new(engine);
+    let mut linker = Linker::new(component.engine());
     provide(&mut linker)?;
-    let imports = imports::of_component(engine, component);
+    let imports = imports::of_component(component);
     if imports.iter().any(is_wasi) {
         wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
         wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
@@ -105,8 +100,8 @@ pub(super) fn for_activities(
 }
 
 /// Returns true if `component` imports any WASI interface.
-pub(super) fn needs_wasi(engine: &Engine, component: &Component) -> bool {
-    imports::of_component(engine, component).iter().any(is_wasi)
+pub(super) fn needs_wasi(component: &Component) -> bool {
+    imports::of_component(component).iter().any(is_wasi)
 }
 
 fn is_wasi(import: &ImportedInterface) -> bool {

@@ -62,14 +62,14 @@ impl LoadedModule {
         digest: Digest,
         component: Component,
     ) -> Result<Self, LoadError> {
-        let workflow = match link::for_workflows(engine.wasmtime(), &component) {
+        let workflow = match link::for_workflows(&component) {
             Ok(workflow) => workflow,
             Err(error) => {
                 return Err(LoadError::Link { component, reason: format!("{error:#}") });
             }
         };
         let share = engine.share(digest, &component).map_err(LoadError::Share)?;
-        let wasi = link::needs_wasi(engine.wasmtime(), &component);
+        let wasi = link::needs_wasi(&component);
         Ok(Self {
             component,
             image: None,
@@ -104,13 +104,10 @@ impl LoadedModule {
     /// The module linked for activities, with real directories or with refusing ones.
     pub(super) async fn activity(
         &self,
-        engine: &GuestEngine,
         directories: bool,
     ) -> Result<&LinkedComponent<ActivityState>, GuestError> {
         self.activities[usize::from(directories)]
-            .get_or_try_init(|| async {
-                link::for_activities(engine.wasmtime(), &self.component, directories)
-            })
+            .get_or_try_init(|| async { link::for_activities(&self.component, directories) })
             .await
             .map_err(|error| GuestError::Host(format!("{error:#}")))
     }

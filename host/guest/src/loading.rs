@@ -6,7 +6,7 @@ use segno_core::source_module::SourceModule;
 
 use super::{
     GuestError, Limits, Workflow as _, budget::Budget, engine::GuestEngine, instance::Instance,
-    loaded::LoadedModule, loading_error::LoadingError, snapshot::ModuleImage, turns::InstanceTurn,
+    loaded::LoadedModule, loading_error::LoadingError, snapshot::NewImage, turns::InstanceTurn,
 };
 
 /// The memory with which instances of `module` begin: that of a new instance of `runtime` which has
@@ -16,21 +16,22 @@ pub(super) async fn image(
     limits: &Arc<Limits>,
     runtime: Arc<LoadedModule>,
     module: SourceModule,
-) -> Result<ModuleImage, LoadingError> {
+) -> Result<NewImage, LoadingError> {
     if !runtime.workflow.is_runtime() {
         return Err(LoadingError::NotRuntime(module.runtime));
     }
     // Never rejected: the upload waits for it, and so may starts of the module.
     let turn = InstanceTurn::at_once(None, module.runtime);
     let budget = Budget::new(Arc::clone(limits), turn);
-    let mut instance =
-        Instance::new(engine, budget, runtime).await.map_err(LoadingError::Failed)?;
-    let base = instance.save().await.map_err(LoadingError::Failed)?;
+    let instance = Instance::uninitialized(engine, budget, runtime).await;
+    let mut instance = instance.map_err(LoadingError::Failed)?;
+    let new = instance.save().await.map_err(LoadingError::Failed)?;
+    instance.initialize().await.map_err(LoadingError::Failed)?;
     let loaded = instance.load(module.into_files()).await.map_err(|error| match error {
         GuestError::OutOfTime { limit_ms, .. } => LoadingError::TooLong { limit_ms },
         error => LoadingError::Failed(error),
     })?;
     loaded.map_err(LoadingError::Rejected)?;
     let loaded = instance.save().await.map_err(LoadingError::Failed)?;
-    Ok(ModuleImage::of(&loaded, &base))
+    Ok(NewImage::of(loaded, &new))
 }

@@ -4,27 +4,28 @@
 use std::{
     collections::{BTreeMap, HashMap},
     io,
-    path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
 
 use async_trait::async_trait;
 use segno_core::{id::Digest, source_module::SourceModule};
 use tokio::sync::OnceCell;
+use wasmtime::Engine;
 
 use super::{
     GuestError, Limits,
     cache::CodeCache,
-    compile::{CompileService, Compiler},
+    compile::CompileService,
     engine::GuestEngine,
     loaded::{LoadError, LoadedModule},
     loading,
     loading_error::LoadingError,
-    snapshot::ModuleImage,
+    snapshot::{Initialization, ModuleImage, NewImage},
+    wasm::WasmConfig,
 };
 
 /// The version of images: one that another version made is made again.
-const IMAGES: u32 = 1;
+const IMAGES: u32 = 2;
 /// Maximum number of modules kept loaded; an instance keeps its module loaded beyond that.
 const LOADED: usize = 128;
 
@@ -46,12 +47,14 @@ impl ComponentSource for BTreeMap<Digest, Arc<[u8]>> {
 /// Loads modules and keeps the most recently used ones.
 pub(super) struct ModuleStore {
     engine: Arc<GuestEngine>,
+    /// The engine that runs the modules.
+    wasmtime: Engine,
     limits: Arc<Limits>,
     /// The store with the runtimes of source modules. `None` if it is this one.
     runtimes: Option<Arc<ModuleStore>>,
     source: Arc<dyn ComponentSource>,
     cache: Option<Arc<CodeCache>>,
-    /// The images of source modules. `None` if nothing is kept, or this store has runtimes only.
+    /// The images of source modules. `None` if nothing is kept, or this store has no source modules.
     images: Option<Arc<CodeCache>>,
     compiling: CompileService,
     loaded: Mutex<LoadedModules>,
@@ -70,20 +73,21 @@ struct ModuleSlot {
 }
 
 impl ModuleStore {
-    /// Creates a store over `source`. Compiled code is cached in `cache_directory`, under the name
-    /// `configuration`, if the directory is writable. `runtimes` has the runtimes of source modules,
-    /// with its own configuration: an image fits only a runtime that was rewritten in the same way.
+    /// Creates a store over `source`, whose components have this `initialization`. Compiled code is
+    /// cached under the name `configuration`, if the directory is writable. `runtimes` has the
+    /// runtimes of source modules, with its own configuration: an image fits only a runtime that was
+    /// rewritten in the same way.
     pub(super) fn new(
         engine: Arc<GuestEngine>,
+        initialization: Initialization,
         limits: &Arc<Limits>,
         source: Arc<dyn ComponentSource>,
-        cache_directory: Option<&Path>,
+        config: &WasmConfig,
         configuration: &str,
-        compiler: Compiler,
         runtimes: Option<(Arc<Self>, &str)>,
     ) -> Self {
         let opened = |configuration: &str| {
-            let directory = cache_directory?;
+            let directory = config.cache_dir.as_deref()?;
             CodeCache::open(directory, configuration, limits.compiled_bytes)
                 .inspect_err(|error| {
                     tracing::warn!(
@@ -97,10 +101,16 @@ impl ModuleStore {
         let cache = opened(configuration);
         let (runtimes, of_runtimes) = runtimes.unzip();
         let images = of_runtimes.and_then(|of| opened(&format!("{of}-images-{IMAGES}")));
-        let compiling =
-            CompileService::new(compiler, Arc::clone(limits), Arc::clone(&engine), cache.clone());
+        let wasmtime = engine.wasmtime(initialization).clone();
+        let compiling = CompileService::new(
+            config.compiler.clone(),
+            Arc::clone(limits),
+            wasmtime.clone(),
+            engine.counts(),
+            cache.clone(),
+        );
         let (limits, loaded) = (Arc::clone(limits), Mutex::default());
-        Self { engine, limits, runtimes, source, cache, images, compiling, loaded }
+        Self { engine, wasmtime, limits, runtimes, source, cache, images, compiling, loaded }
     }
 
     /// Returns the module; the first request compiles and links it.
@@ -150,9 +160,9 @@ impl ModuleStore {
 
     async fn load(&self, digest: Digest) -> Result<Arc<LoadedModule>, LoadError> {
         if let Some(cache) = self.cache.clone() {
-            let engine = Arc::clone(&self.engine);
+            let (engine, wasmtime) = (Arc::clone(&self.engine), self.wasmtime.clone());
             let cached = blocking(move || {
-                let component = cache.load(engine.wasmtime(), digest)?;
+                let component = cache.load(&wasmtime, digest)?;
                 LoadedModule::link(&engine, digest, component).ok()
             });
             if let Some(module) = cached.await? {
@@ -205,20 +215,21 @@ impl ModuleStore {
     }
 
     /// Moves an image to the disk. It stays in memory if there is none, or it cannot be written.
-    async fn keep_image(
-        &self,
-        digest: Digest,
-        image: ModuleImage,
-    ) -> Result<ModuleImage, LoadError> {
-        let Some(images) = self.images.clone() else { return Ok(image) };
-        blocking(move || match moved(&images, digest, &image) {
-            Ok(kept) => kept,
-            Err(error) => {
-                tracing::warn!("the memory of {digest} takes room in the host: {error}");
-                image
+    async fn keep_image(&self, digest: Digest, image: NewImage) -> Result<ModuleImage, LoadError> {
+        let images = self.images.clone();
+        let kept = blocking(move || {
+            if let Some(images) = images {
+                match moved(&images, digest, &image) {
+                    Ok(kept) => return Ok(kept),
+                    Err(error) => {
+                        tracing::warn!("the memory of {digest} takes room in the host: {error}");
+                    }
+                }
             }
-        })
-        .await
+            image.in_memory()
+        });
+        let lost = |error| GuestError::Host(format!("the memory of {digest} is lost: {error}"));
+        kept.await?.map_err(|error| LoadError::Host(lost(error)))
     }
 
     async fn compile(
@@ -232,9 +243,9 @@ impl ModuleStore {
     }
 }
 
-fn moved(images: &CodeCache, digest: Digest, image: &ModuleImage) -> io::Result<ModuleImage> {
-    let mut file = images.place()?;
-    image.write(&mut file)?;
+fn moved(images: &CodeCache, digest: Digest, image: &NewImage) -> io::Result<ModuleImage> {
+    let file = images.place()?;
+    image.write(file.as_file())?;
     let kept = file.reopen()?;
     images.adopt(digest, file)?;
     ModuleImage::open(kept)

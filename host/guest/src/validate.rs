@@ -5,10 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use segno_core::{id::Digest, source_module::SourceModule};
 use wasmparser::{Parser, Payload};
-use wasmtime::{
-    Engine,
-    component::{Component, types::ComponentItem},
-};
+use wasmtime::component::{Component, types::ComponentItem};
 
 use super::{
     FunctionDescription, GuestError, HandlerDescription, HandlerKind,
@@ -20,7 +17,7 @@ use super::{
     loaded::LoadError,
     loading_error::LoadingError,
     report::{ImportReport, ImportTreatment, ModuleReport},
-    snapshot,
+    snapshot::{self, Initialization},
     versions::{PACKAGE, VERSIONS, interface},
     wasm::Wasm,
 };
@@ -41,6 +38,7 @@ pub(super) async fn inspect(
     if inspected.is_err() {
         wasm.modules.forget(digest).await;
         wasm.accessible.forget(digest).await;
+        wasm.runtimes.forget(digest).await;
     }
     inspected
 }
@@ -55,31 +53,35 @@ async fn compiled(
     runtime_is_stored(wasm, &bytes).await?;
     let declared = declared(&bytes);
     let looked_at = Arc::clone(&bytes);
+    let is_runtime = is_runtime(&bytes);
+    let initialization = match is_runtime {
+        true => Initialization::OnCall,
+        false => Initialization::OnInstantiation,
+    };
     let snapshots = tokio::task::spawn_blocking(move || match SourceModule::is_meant(&looked_at) {
         true => Ok(Vec::new()),
-        false => snapshot::rewrite(&looked_at),
+        false => snapshot::rewrite(&looked_at, initialization),
     });
-    let engine = wasm.engine.wasmtime();
-    let (admitted, snapshots) = if is_runtime(&bytes) {
+    let (admitted, snapshots) = if is_runtime {
         // Its modules run on the accessible form, so the other one is never compiled.
         let rewritten =
             snapshots.await.map_err(|error| InvalidComponent::Host(error.to_string()))?;
         let accessible = rewritten.map_err(|why| InvalidComponent::Malformed {
             reason: format!("a runtime keeps the memory after loading, and here {why}"),
         })?;
-        (wasm.accessible.admit(digest, accessible.into()).await, None)
+        (wasm.runtimes.admit(digest, accessible.into()).await, None)
     } else {
         (wasm.modules.admit(digest, bytes).await, Some(snapshots))
     };
     let module = admitted.map_err(|error| match error {
         LoadError::Compile(reason) => InvalidComponent::Malformed { reason },
-        LoadError::Link { component, reason } => misfit(engine, &component, reason),
+        LoadError::Link { component, reason } => misfit(&component, reason),
         LoadError::Share(reason) => InvalidComponent::TooDemanding { reason },
         LoadError::Sources(error) => InvalidComponent::Sources(error),
         LoadError::Host(error) => InvalidComponent::Host(error.to_string()),
     })?;
     // An interface with only types links under any name.
-    let unknown = unknown_imports(engine, &module.component);
+    let unknown = unknown_imports(&module.component);
     if !unknown.is_empty() {
         return Err(InvalidComponent::UnknownImports { imports: unknown });
     }
@@ -97,8 +99,8 @@ async fn compiled(
     Ok(ModuleReport {
         digest: digest.to_string(),
         size,
-        imports: imports_of(engine, &module.component),
-        exports: exports_of(engine, &module.component),
+        imports: imports_of(&module.component),
+        exports: exports_of(&module.component),
         functions: with_limits(functions, &said.limits)?,
         no_snapshots: match snapshots {
             Some(snapshots) => snapshots.await.ok().and_then(Result::err),
@@ -198,12 +200,12 @@ fn recognise(bytes: &[u8], limit: usize) -> Result<(), InvalidComponent> {
 }
 
 /// The most specific reason that a compiled component could not be linked.
-fn misfit(engine: &Engine, component: &Component, reason: String) -> InvalidComponent {
-    let unknown = unknown_imports(engine, component);
+fn misfit(component: &Component, reason: String) -> InvalidComponent {
+    let unknown = unknown_imports(component);
     if !unknown.is_empty() {
         return InvalidComponent::UnknownImports { imports: unknown };
     }
-    let missing = missing_exports(engine, component);
+    let missing = missing_exports(component);
     if !missing.is_empty() {
         return InvalidComponent::MissingExports { missing };
     }
@@ -211,22 +213,22 @@ fn misfit(engine: &Engine, component: &Component, reason: String) -> InvalidComp
 }
 
 /// Imports that the host does not know, in backquotes.
-fn unknown_imports(engine: &Engine, component: &Component) -> Vec<String> {
-    imports::of_component(engine, component)
+fn unknown_imports(component: &Component) -> Vec<String> {
+    imports::of_component(component)
         .into_iter()
         .filter(|import| InterfaceName::known(&import.name).is_none())
         .map(|import| format!("`{}`", import.name))
         .collect()
 }
 
-fn missing_exports(engine: &Engine, component: &Component) -> Vec<String> {
+fn missing_exports(component: &Component) -> Vec<String> {
     let component_type = component.component_type();
     let is_it = |name: &str| {
         let begins =
             |known: &str| known.rfind('.').is_some_and(|end| name.starts_with(&known[..end]));
         VERSIONS.iter().any(|version| begins(&interface(FUNCTIONS, version)))
     };
-    let found = component_type.exports(engine).find(|(name, _)| is_it(name));
+    let found = component_type.exports(component.engine()).find(|(name, _)| is_it(name));
     let Some((name, ComponentItem::ComponentInstance(found))) =
         found.map(|(name, export)| (name, export.ty))
     else {
@@ -234,14 +236,14 @@ fn missing_exports(engine: &Engine, component: &Component) -> Vec<String> {
     };
     EXPORTS
         .iter()
-        .filter(|function| found.get_export(engine, function).is_none())
+        .filter(|function| found.get_export(component.engine(), function).is_none())
         .map(|function| format!("`{name}#{function}`"))
         .collect()
 }
 
-fn imports_of(engine: &Engine, component: &Component) -> Vec<ImportReport> {
+fn imports_of(component: &Component) -> Vec<ImportReport> {
     let mut reports: Vec<ImportReport> = Vec::new();
-    for import in imports::of_component(engine, component) {
+    for import in imports::of_component(component) {
         let Some(interface) = InterfaceName::known(&import.name) else { continue };
         let first = reports.len();
         for function in import.functions {
@@ -265,9 +267,9 @@ fn imports_of(engine: &Engine, component: &Component) -> Vec<ImportReport> {
 }
 
 /// The exports of the author's component, without those of an accessor.
-fn exports_of(engine: &Engine, component: &Component) -> Vec<String> {
+fn exports_of(component: &Component) -> Vec<String> {
     let component_type = component.component_type();
-    let exports = component_type.exports(engine).map(|(name, _)| name.to_owned());
+    let exports = component_type.exports(component.engine()).map(|(name, _)| name.to_owned());
     exports.filter(|name| !name.starts_with(snapshot::ACCESSOR)).collect()
 }
 

@@ -18,13 +18,13 @@ use super::{
     modules::ModuleStore,
     pool::EvictionCallback,
     report::ModuleReport,
-    snapshot::{AccessibleSource, SnapshotFiles, SnapshotPolicy},
+    snapshot::{AccessibleSource, Initialization, SnapshotFiles, SnapshotPolicy},
     turns::{FairScheduler, InstanceTurn},
     validate,
 };
 
 /// The version of the accessor rewrite: code compiled from another version is not used.
-const ACCESSIBLE: u32 = 2;
+const ACCESSIBLE: u32 = 3;
 
 /// Maximum number of instances of an engine that counts: it serves a few replays.
 const INSTANCES: u32 = 64;
@@ -53,9 +53,10 @@ pub struct WasmConfig {
 pub struct Wasm {
     pub(super) engine: Arc<GuestEngine>,
     pub(super) modules: ModuleStore,
-    /// The same modules with accessors added. It has the runtimes of source modules, whose memory
-    /// is read when they have loaded the sources.
-    pub(super) accessible: Arc<ModuleStore>,
+    /// The same modules with accessors added.
+    pub(super) accessible: ModuleStore,
+    /// The runtimes of source modules, with accessors and initializers.
+    pub(super) runtimes: Arc<ModuleStore>,
     snapshots: Option<Arc<SnapshotFiles>>,
     pub(super) limits: Arc<Limits>,
     /// The parameters it was created with.
@@ -70,28 +71,35 @@ impl Wasm {
     pub fn new(config: WasmConfig) -> Result<Self, GuestError> {
         let engine = Arc::new(GuestEngine::new(&config.limits, config.counts)?);
         let limits = Arc::new(config.limits.clone());
-        let modules = |source, configuration: &str, runtimes| {
+        let modules = |initialization, source, configuration: &str, runtimes| {
             ModuleStore::new(
                 Arc::clone(&engine),
+                initialization,
                 &limits,
                 source,
-                config.cache_dir.as_deref(),
+                &config,
                 configuration,
-                config.compiler.clone(),
                 runtimes,
             )
         };
+        let accessible = |initialization, configuration: &str| {
+            let source = AccessibleSource { source: config.source.clone(), initialization };
+            modules(initialization, Arc::new(source), configuration, None)
+        };
         let configuration = engine.configuration();
         let of_accessible = format!("{configuration}-accessible-{ACCESSIBLE}");
-        let accessible = Arc::new(modules(
-            Arc::new(AccessibleSource(config.source.clone())),
-            &of_accessible,
-            None,
-        ));
-        let runtimes = Some((Arc::clone(&accessible), &*of_accessible));
-        let modules = modules(config.source.clone(), &configuration, runtimes);
-        let snapshots = snapshots(&config, &configuration);
-        Ok(Self { engine, modules, accessible, snapshots, limits, config })
+        let of_runtimes = format!("{configuration}-runtimes-{ACCESSIBLE}");
+        let runtimes = Arc::new(accessible(Initialization::OnCall, &of_runtimes));
+        let accessible = accessible(Initialization::OnInstantiation, &of_accessible);
+        let modules = modules(
+            Initialization::OnInstantiation,
+            config.source.clone(),
+            &configuration,
+            Some((Arc::clone(&runtimes), &*of_runtimes)),
+        );
+        // A snapshot has the parts of its instance in the order of the rewrite.
+        let snapshots = snapshots(&config, &of_accessible);
+        Ok(Self { engine, modules, accessible, runtimes, snapshots, limits, config })
     }
 
     pub fn limits(&self) -> &Limits {

@@ -15,7 +15,6 @@ use super::{
     },
     contract::{Failure, RunAnswer, outcome_size, size},
     cost,
-    engine::GuestEngine,
     imports::{INSTEAD_OF_CONFIGURATION, INSTEAD_OF_FILES, INSTEAD_OF_SECRETS},
     loaded::LoadedModule,
     state::OwnObject,
@@ -37,19 +36,15 @@ pub(super) struct WorkflowState {
 
 impl WorkflowState {
     /// Creates the store for an instance of a module with this budget, and with WASI if the module
-    /// imports that.
-    pub(super) fn store(
-        engine: &GuestEngine,
-        budget: Budget,
-        loaded: &LoadedModule,
-    ) -> Store<Self> {
+    /// imports that. `counts` is true if instructions are counted.
+    pub(super) fn store(budget: Budget, counts: bool, loaded: &LoadedModule) -> Store<Self> {
         let wasi = loaded.wasi.then(|| Box::new(DeterministicWasi::new(budget.log_room())));
         let fuel = budget.crossing_fuel();
         let command_place = CommandPlace::new(loaded.image.is_some());
         let state = Self { journal: None, object: None, budget, command_place, wasi };
-        let mut store = Store::new(engine.wasmtime(), state);
+        let mut store = Store::new(loaded.component.engine(), state);
         store.set_hostcall_fuel(fuel);
-        if engine.counts() {
+        if counts {
             cost::begin(&mut store);
         }
         store.limiter(|state| &mut state.budget);

@@ -3,7 +3,6 @@
 // are run by `drain`, at the end of each call. Importing this file puts them in the place of the engine's. The build
 // lowers `async` functions to generators, which then wait on them as well.
 
-type Job = () => void;
 type Settle = (value: unknown) => void;
 
 interface Capability {
@@ -12,8 +11,12 @@ interface Capability {
   reject: Settle;
 }
 
+/** What follows when a promise settles. */
 interface Reaction {
-  capability: Capability;
+  /** The promise that settles then. */
+  next: Settling | undefined;
+  /** What settles it, if it is of another class. */
+  capability: Capability | undefined;
   fulfilled: unknown;
   rejected: unknown;
 }
@@ -26,15 +29,24 @@ export interface RejectionTracker {
   handled(promise: unknown): void;
 }
 
+/** A function, or a promise that settled and what follows. Most jobs are the latter, which needs no function of its own. */
+type Job = (() => void) | { of: Settling; reaction: Reaction };
+
 let queue: Job[] = [];
 let tracker: RejectionTracker | undefined;
+/** Runs what follows a promise that settled. */
+let react: (of: Settling, reaction: Reaction) => void;
 
 /** Runs everything that is ready, and what that makes ready. */
 export function drain(): void {
   while (queue.length > 0) {
     const jobs = queue;
     queue = [];
-    for (const job of jobs) job();
+    for (let next = 0; next < jobs.length; next += 1) {
+      const job = jobs[next]!;
+      if (typeof job === 'function') job();
+      else react(job.of, job.reaction);
+    }
   }
 }
 
@@ -43,13 +55,20 @@ export function trackRejections(one: RejectionTracker): void {
   tracker = one;
 }
 
+/** The name of the function that marks a promise as handled. */
+const HANDLED = Symbol.for('segno.handled');
+
+/** In place of an executor: the promise is settled from here. */
+const INSIDE = (): void => {};
+
 class Settling {
   #state: 'pending' | 'fulfilled' | 'rejected' = 'pending';
   #value: unknown;
   #handled = false;
-  #reactions: Reaction[] = [];
+  #reactions: Reaction[] | undefined;
 
   constructor(executor: (resolve: Settle, reject: Settle) => void) {
+    if (executor === INSIDE) return;
     if (typeof executor !== 'function') throw new TypeError('a promise takes a function: `new Promise((resolve, reject) => …)`');
     const { resolve, reject } = this.#resolvers();
     try {
@@ -57,6 +76,27 @@ class Settling {
     } catch (error) {
       reject(error);
     }
+  }
+
+  static {
+    react = (of, { next, capability, fulfilled, rejected }) => {
+      const isFulfilled = of.#state === 'fulfilled';
+      const handler = isFulfilled ? fulfilled : rejected;
+      let result = of.#value;
+      let isResult = isFulfilled;
+      if (typeof handler === 'function') {
+        try {
+          result = handler(result);
+          isResult = true;
+        } catch (error) {
+          result = error;
+          isResult = false;
+        }
+      }
+      if (next === undefined) (isResult ? capability!.resolve : capability!.reject)(result);
+      else if (isResult) next.#adopt(result);
+      else next.#settle('rejected', result);
+    };
   }
 
   #resolvers(): { resolve: Settle; reject: Settle } {
@@ -99,31 +139,28 @@ class Settling {
     this.#state = state;
     this.#value = value;
     if (state === 'rejected' && !this.#handled) tracker?.unhandled(this, value);
-    for (const reaction of this.#reactions.splice(0)) this.#react(reaction);
-  }
-
-  #react({ capability, fulfilled, rejected }: Reaction): void {
-    const handler = this.#state === 'fulfilled' ? fulfilled : rejected;
-    const pass = this.#state === 'fulfilled' ? capability.resolve : capability.reject;
-    queue.push(() => {
-      if (typeof handler !== 'function') return pass(this.#value);
-      let result: unknown;
-      try {
-        result = handler(this.#value);
-      } catch (error) {
-        return capability.reject(error);
-      }
-      capability.resolve(result);
-    });
+    const reactions = this.#reactions;
+    if (reactions === undefined) return;
+    this.#reactions = undefined;
+    for (const reaction of reactions) queue.push({ of: this, reaction });
   }
 
   then(fulfilled?: unknown, rejected?: unknown): unknown {
-    const reaction = { capability: capability(this.constructor), fulfilled, rejected };
-    if (this.#state === 'pending') this.#reactions.push(reaction);
-    else this.#react(reaction);
+    // A promise of this class needs no functions that settle it: it is settled once, by the reaction.
+    const next = this.constructor === Settling ? new Settling(INSIDE) : undefined;
+    const other = next === undefined ? capability(this.constructor) : undefined;
+    const reaction = { next, capability: other, fulfilled, rejected };
+    if (this.#state !== 'pending') queue.push({ of: this, reaction });
+    else if (this.#reactions === undefined) this.#reactions = [reaction];
+    else this.#reactions.push(reaction);
+    this[HANDLED]();
+    return next ?? other!.promise;
+  }
+
+  /** As if somebody handled a failure. */
+  [HANDLED](): void {
     if (this.#state === 'rejected' && !this.#handled) tracker?.handled(this);
     this.#handled = true;
-    return reaction.capability.promise;
   }
 
   catch(rejected?: unknown): unknown {
@@ -152,6 +189,11 @@ class Settling {
 
   static resolve(this: unknown, value?: unknown): unknown {
     if (value instanceof Settling && value.constructor === this) return value;
+    if (this === Settling) {
+      const made = new Settling(INSIDE);
+      made.#adopt(value);
+      return made;
+    }
     const made = capability(this);
     made.resolve(value);
     return made.promise;

@@ -22,7 +22,6 @@ use super::{
     cost,
     described::known,
     exports::LinkedComponent,
-    instance::unbounded,
     policy::Secrets,
     snapshot::ModuleImage,
     trap::{TrapCause, check_size, explain},
@@ -42,7 +41,7 @@ pub(super) async fn perform(
     let loaded = wasm.modules.get(module).await?;
     known(&wasm.described(&loaded).await?.functions, FunctionKind::Activity, function)?;
     let grants = Arc::new(wasm.config.policy.get().grants(name));
-    let linked = loaded.activity(&wasm.engine, !grants.dirs.is_empty()).await?.clone();
+    let linked = loaded.activity(!grants.dirs.is_empty()).await?.clone();
     let secrets = match grants.read_secrets() {
         Ok(secrets) => Arc::new(secrets),
         Err(not_readable) => return Ok(Outcome::Failure(not_readable.into())),
@@ -59,7 +58,7 @@ pub(super) async fn perform(
     let places = wasm.engine.pool().room(&loaded.share).await;
     let fuel = budget.crossing_fuel();
     let state = ActivityState { host, budget, grants, secrets, wasi };
-    let mut store = Store::new(wasm.engine.wasmtime(), state);
+    let mut store = Store::new(loaded.component.engine(), state);
     store.set_hostcall_fuel(fuel);
     if wasm.engine.counts() {
         cost::begin(&mut store);
@@ -112,9 +111,9 @@ impl AttemptCall {
 
     async fn call(&mut self, linked: LinkedComponent<ActivityState>) -> wasmtime::Result<Outcome> {
         let Self { store, image, function, input, context } = self;
-        let exports = linked.instantiate(store).await?;
+        let exports = linked.instantiate(store, image.as_ref()).await?;
         if let Some(image) = image {
-            unbounded(store, async |store| exports.access().begin(store, image).await).await?;
+            store.data_mut().budget.begin_with(image.memory_bytes())?;
         }
         store.data().host.clone().begin().await;
         let (input, context) = (input.clone(), context.clone());

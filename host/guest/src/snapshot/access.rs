@@ -6,7 +6,7 @@ use wasmtime::{
 };
 
 use super::{
-    accessor::{ACCESSORS, CLOBBERED, export},
+    accessor::{ACCESSORS, CLOBBERED, export, initializer},
     image::{ImagePart, ModuleImage},
     memory::{Memory, MemoryChange, MemoryPart, PartChange, place},
 };
@@ -15,9 +15,6 @@ use super::{
 const WASM_PAGE_BYTES: u32 = 64 << 10;
 /// Maximum number of bytes copied in one call.
 const CHUNK_BYTES: usize = 1 << 20;
-/// Maximum number of bytes of an image that are copied in one call: they stay in a processor's
-/// cache between the file and the memory.
-const IMAGE_CHUNK_BYTES: u32 = 256 << 10;
 /// Maximum number of handles that are taken one by one.
 const HANDLES_MAX: usize = 4_096;
 
@@ -58,16 +55,33 @@ impl InstanceAccess {
         Ok(())
     }
 
-    /// Makes a new instance of a runtime one that has loaded the sources of `image`.
+    /// Initializes a new instance of a runtime whose memory does not begin with an image.
+    pub(crate) async fn initialize<T: Send + 'static>(
+        &self,
+        store: &mut Store<T>,
+    ) -> wasmtime::Result<()> {
+        for number in 0.. {
+            let found = self.instance.get_export_index(&mut *store, None, &initializer(number));
+            let Some(found) = found else { break };
+            let initialize = self.instance.get_typed_func::<(), ()>(&mut *store, found)?;
+            initialize.call_async(&mut *store, ()).await?;
+        }
+        Ok(())
+    }
+
+    /// Gives a new instance of a runtime, whose memory is that of `image`, the rest of its state.
     pub(crate) async fn begin<T: Send + 'static>(
         &self,
         store: &mut Store<T>,
         image: &ModuleImage,
     ) -> wasmtime::Result<()> {
-        let accessors = self.accessors(store)?;
-        wasmtime::ensure!(accessors.len() == image.parts.len(), "it has other parts");
-        for (accessor, part) in accessors.into_iter().zip(&image.parts) {
-            accessor.begin(store, image, part).await?;
+        for (number, part) in image.parts().iter().enumerate() {
+            if part.globals.is_empty() && part.handles.is_none() {
+                continue;
+            }
+            let accessor = PartAccess::find(self.instance, store, number);
+            let accessor = accessor.ok_or_else(|| wasmtime::format_err!("it has other parts"))?;
+            accessor.begin(store, part).await?;
         }
         Ok(())
     }
@@ -247,17 +261,8 @@ impl PartAccess {
     async fn begin<T: Send + 'static>(
         &self,
         store: &mut Store<T>,
-        image: &ModuleImage,
         part: &ImagePart,
     ) -> wasmtime::Result<()> {
-        self.grow_to(store, part.len).await?;
-        let mut read = Vec::new();
-        for run in &part.runs {
-            for chunk in run.chunks(IMAGE_CHUNK_BYTES) {
-                let bytes = image.bytes(chunk, &mut read)?;
-                self.write_at(store, chunk.at, bytes).await?;
-            }
-        }
         for (index, bits) in &part.globals {
             let () = self.call(store, self.set, (*index, *bits)).await?;
         }

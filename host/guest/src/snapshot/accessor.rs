@@ -110,6 +110,11 @@ pub(super) fn export(accessor: usize, function: &str) -> String {
     format!("{ACCESSOR}{letter}-{function}")
 }
 
+/// The name under which a component exports the initializer with this number.
+pub(super) fn initializer(number: usize) -> String {
+    format!("{ACCESSOR}initializer-n{number}")
+}
+
 impl AccessorExport {
     /// The name under which a component exports this function of its accessor with this number.
     pub(super) fn export(&self, accessor: usize) -> String {

@@ -8,7 +8,8 @@ use wasm_encoder::{
 use wasmparser::{ComponentInstance, Parser, Payload, Validator, WasmFeatures};
 
 use super::{
-    accessor::{ACCESSORS, functions},
+    accessor::{ACCESSORS, functions, initializer},
+    initializer::Initialization,
     rewrite::{AccessibleComponent, copy, rewrite_part, validated},
     section_bytes,
 };
@@ -20,6 +21,7 @@ const COMPONENT: u8 = 4;
 struct NestedComponent {
     component: u32,
     accessors: usize,
+    initializers: usize,
     /// Index of its only instance.
     instance: Option<u32>,
 }
@@ -29,7 +31,11 @@ struct NestedComponent {
 ///
 /// # Errors
 /// The reason: the component keeps state that an accessor cannot read.
-pub(super) fn rewrite(component: &[u8], takes_handles: bool) -> Result<Option<Vec<u8>>, String> {
+pub(super) fn rewrite(
+    component: &[u8],
+    takes_handles: bool,
+    initialization: Initialization,
+) -> Result<Option<Vec<u8>>, String> {
     let mut rewritten = Component::new();
     let mut validator = Validator::new_with_features(WasmFeatures::all());
     let (mut parts, mut depth, mut has_modules) = (Vec::<NestedComponent>::new(), 0, false);
@@ -54,12 +60,13 @@ pub(super) fn rewrite(component: &[u8], takes_handles: bool) -> Result<Option<Ve
                 let inner = section_bytes(component, unchecked_range.clone());
                 match numbers {
                     Some((number, _)) if keeps(inner)? => {
-                        let AccessibleComponent { component: data, accessors } =
-                            rewrite_part(inner, takes_handles)?;
+                        let AccessibleComponent { component: data, accessors, initializers } =
+                            rewrite_part(inner, takes_handles, initialization)?;
                         rewritten.section(&RawSection { id: COMPONENT, data: &data });
                         parts.push(NestedComponent {
                             component: number,
                             accessors,
+                            initializers,
                             instance: None,
                         });
                     }
@@ -100,6 +107,8 @@ pub(super) fn rewrite(component: &[u8], takes_handles: bool) -> Result<Option<Ve
     if accessors > ACCESSORS {
         return Err(format!("it has {accessors} memories, and not 1 to {ACCESSORS}"));
     }
+    // Accessors have the order in which the memories behind them are created.
+    parts.sort_by_key(|part| part.instance);
     append(&mut rewritten, component, &parts, takes_handles)?;
     let rewritten = rewritten.finish();
     validated(&rewritten)?;
@@ -117,7 +126,7 @@ fn keeps(component: &[u8]) -> Result<bool, String> {
     Ok(false)
 }
 
-/// Exports the functions of the accessors of all parts.
+/// Exports the functions of the accessors of all parts, and their initializers.
 fn append(
     into: &mut Component,
     component: &[u8],
@@ -127,16 +136,22 @@ fn append(
     let types = validated(component)?;
     let (mut aliases, mut exports) = (ComponentAliasSection::new(), ComponentExportSection::new());
     let mut numbers = types.as_ref().component_function_count()..;
-    let mut names = 0..;
+    let (mut accessors, mut initializers) = (0.., 0..);
     for part in parts {
         let instance = part.instance.ok_or("a part of it is instantiated elsewhere")?;
-        for (inner, outer) in (0..part.accessors).zip(&mut names) {
+        let mut export = |inner: &str, outer: &str| {
+            let kind = ComponentExportKind::Func;
+            aliases.alias(Alias::InstanceExport { instance, kind, name: inner });
+            let number = numbers.next().expect("there are as many as one wants");
+            exports.export(outer, kind, number, None);
+        };
+        for (inner, outer) in (0..part.accessors).zip(&mut accessors) {
             for function in functions(takes_handles && inner == 0) {
-                let (kind, name) = (ComponentExportKind::Func, function.export(inner));
-                aliases.alias(Alias::InstanceExport { instance, kind, name: &name });
-                let number = numbers.next().expect("there are as many as one wants");
-                exports.export(function.export(outer).as_str(), kind, number, None);
+                export(&function.export(inner), &function.export(outer));
             }
+        }
+        for (inner, outer) in (0..part.initializers).zip(&mut initializers) {
+            export(&initializer(inner), &initializer(outer));
         }
     }
     into.section(&aliases);

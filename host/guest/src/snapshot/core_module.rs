@@ -1,10 +1,32 @@
-//! A core module whose memories and mutable globals are exported under generated names. Nothing
-//! else changes: indices, code and data stay the same.
+//! A core module whose memories and mutable globals are exported under generated names. Indices and
+//! code stay the same.
+//!
+//! In a runtime, initialization moves into a function as well ([`initializer`]).
 
-use wasm_encoder::{ExportKind, ExportSection, Module, RawSection, SectionId};
-use wasmparser::{ExternalKind, Operator, Parser, Payload, TypeRef, ValType};
+use wasm_encoder::{Encode as _, ExportKind, Module, RawSection, SectionId};
+use wasmparser::{BinaryReader, Operator, Parser, Payload, TypeRef, ValType};
 
-use super::section_bytes;
+use super::{
+    initializer::{self, Initialization},
+    section_bytes,
+};
+
+/// The order of the sections of a module.
+const ORDER: [SectionId; 13] = [
+    SectionId::Type,
+    SectionId::Import,
+    SectionId::Function,
+    SectionId::Table,
+    SectionId::Memory,
+    SectionId::Tag,
+    SectionId::Global,
+    SectionId::Export,
+    SectionId::Start,
+    SectionId::Element,
+    SectionId::DataCount,
+    SectionId::Code,
+    SectionId::Data,
+];
 
 /// The name under which the `n`th memory that the module defines is exported.
 pub(super) fn memory_name(n: usize) -> String {
@@ -23,11 +45,13 @@ pub(super) struct AccessibleModule {
     pub(super) memories: usize,
     /// The types of its mutable globals, in the order of their names.
     pub(super) globals: Vec<ValType>,
+    /// True if the module exports a function that initializes it.
+    pub(super) has_initializer: bool,
 }
 
-/// The existing and the added exports of a module.
+/// The state that a module defines.
 #[derive(Default)]
-struct ModuleExports {
+struct ModuleState {
     imported_globals: u32,
     imported_memories: u32,
     memories: usize,
@@ -39,48 +63,88 @@ struct ModuleExports {
 ///
 /// # Errors
 /// The module keeps state that can be neither read nor restored.
-pub(super) fn open(module: &[u8]) -> Result<AccessibleModule, String> {
+pub(super) fn open(
+    module: &[u8],
+    initialization: Initialization,
+) -> Result<AccessibleModule, String> {
     let found = look(module)?;
-    let mut opened = Module::new();
-    let mut exported = false;
-    for payload in Parser::new(0).parse_all(module) {
-        let payload = payload.map_err(|error| error.to_string())?;
-        if let Payload::ExportSection(exports) = &payload {
-            let mut section = ExportSection::new();
-            for export in exports.clone() {
-                let export = export.map_err(|error| error.to_string())?;
-                section.export(export.name, kind(export.kind)?, export.index);
-            }
-            found.add_to(&mut section);
-            opened.section(&section);
-            exported = true;
-            continue;
-        }
-        let Some((id, range)) = payload.as_section() else { continue };
-        // Sections that follow the exports, in the order of a module.
-        let follows = [
-            SectionId::Start,
-            SectionId::Element,
-            SectionId::DataCount,
-            SectionId::Code,
-            SectionId::Data,
-        ];
-        if !exported && follows.iter().any(|section| *section as u8 == id) {
-            let mut section = ExportSection::new();
-            found.add_to(&mut section);
-            opened.section(&section);
-            exported = true;
-        }
-        opened.section(&RawSection { id, data: section_bytes(module, range) });
-    }
-    let ModuleExports { memories, globals, .. } = found;
+    let mut sections = ModuleSections::of(module)?;
+    found.export_from(&mut sections)?;
+    let has_initializer = match initialization {
+        Initialization::OnInstantiation => false,
+        Initialization::OnCall => initializer::add(module, &mut sections)?,
+    };
+    let ModuleState { memories, globals, .. } = found;
     let globals = globals.into_iter().map(|(_, of)| of).collect();
-    Ok(AccessibleModule { module: opened.finish(), memories, globals })
+    Ok(AccessibleModule { module: sections.finish(), memories, globals, has_initializer })
+}
+
+/// The sections of a module, to which entries are added.
+pub(super) struct ModuleSections(Vec<(u8, Vec<u8>)>);
+
+impl ModuleSections {
+    fn of(module: &[u8]) -> Result<Self, String> {
+        let mut sections = Vec::new();
+        for payload in Parser::new(0).parse_all(module) {
+            let payload = payload.map_err(|error| error.to_string())?;
+            if let Some((id, range)) = payload.as_section() {
+                sections.push((id, section_bytes(module, range).to_vec()));
+            }
+        }
+        Ok(Self(sections))
+    }
+
+    /// Adds `count` encoded entries at the end of a section, which may be missing.
+    pub(super) fn append(
+        &mut self,
+        section: SectionId,
+        count: u32,
+        entries: &[u8],
+    ) -> Result<(), String> {
+        let id = section as u8;
+        let Some((_, bytes)) = self.0.iter_mut().find(|(found, _)| *found == id) else {
+            let mut bytes = Vec::new();
+            count.encode(&mut bytes);
+            bytes.extend_from_slice(entries);
+            self.put(section, bytes);
+            return Ok(());
+        };
+        let mut reader = BinaryReader::new(bytes, 0);
+        let present = reader.read_var_u32().map_err(|error| error.to_string())?;
+        let mut appended = Vec::with_capacity(bytes.len() + entries.len() + 1);
+        (present + count).encode(&mut appended);
+        appended.extend_from_slice(&bytes[reader.current_position()..]);
+        appended.extend_from_slice(entries);
+        *bytes = appended;
+        Ok(())
+    }
+
+    /// Replaces a section, or adds it in its place.
+    pub(super) fn put(&mut self, section: SectionId, bytes: Vec<u8>) {
+        self.remove(section);
+        let rank = |id: u8| ORDER.iter().position(|known| *known as u8 == id);
+        let later = |(id, _): &(u8, Vec<u8>)| rank(*id) > rank(section as u8);
+        let place = self.0.iter().position(later).unwrap_or(self.0.len());
+        self.0.insert(place, (section as u8, bytes));
+    }
+
+    /// Removes a section.
+    pub(super) fn remove(&mut self, section: SectionId) {
+        self.0.retain(|(id, _)| *id != section as u8);
+    }
+
+    fn finish(self) -> Vec<u8> {
+        let mut module = Module::new();
+        for (id, data) in &self.0 {
+            module.section(&RawSection { id: *id, data });
+        }
+        module.finish()
+    }
 }
 
 /// Collects the memories and mutable globals that the module defines.
-fn look(module: &[u8]) -> Result<ModuleExports, String> {
-    let mut found = ModuleExports::default();
+fn look(module: &[u8]) -> Result<ModuleState, String> {
+    let mut found = ModuleState::default();
     for payload in Parser::new(0).parse_all(module) {
         match payload.map_err(|error| error.to_string())? {
             Payload::ImportSection(imports) => {
@@ -143,24 +207,29 @@ fn check(operator: &Operator<'_>) -> Result<(), String> {
     Err(what.into())
 }
 
-impl ModuleExports {
-    fn add_to(&self, section: &mut ExportSection) {
+impl ModuleState {
+    fn export_from(&self, sections: &mut ModuleSections) -> Result<(), String> {
+        let (mut count, mut entries) = (0, Vec::new());
+        let mut export = |name: String, kind: ExportKind, index: u32| {
+            count += 1;
+            export_entry(&name, kind, index, &mut entries);
+        };
         for (n, index) in (0..self.memories).zip(self.imported_memories..) {
-            section.export(&memory_name(n), ExportKind::Memory, index);
+            export(memory_name(n), ExportKind::Memory, index);
         }
         for (n, (index, _)) in self.globals.iter().enumerate() {
-            section.export(&global_name(n), ExportKind::Global, *index);
+            export(global_name(n), ExportKind::Global, *index);
+        }
+        match count {
+            0 => Ok(()),
+            count => sections.append(SectionId::Export, count, &entries),
         }
     }
 }
 
-fn kind(of: ExternalKind) -> Result<ExportKind, String> {
-    Ok(match of {
-        ExternalKind::Func => ExportKind::Func,
-        ExternalKind::Table => ExportKind::Table,
-        ExternalKind::Memory => ExportKind::Memory,
-        ExternalKind::Global => ExportKind::Global,
-        ExternalKind::Tag => ExportKind::Tag,
-        ExternalKind::FuncExact => return Err("it exports a function by its exact type".into()),
-    })
+/// Writes one entry of an export section.
+pub(super) fn export_entry(name: &str, kind: ExportKind, index: u32, into: &mut Vec<u8>) {
+    name.encode(into);
+    kind.encode(into);
+    index.encode(into);
 }

@@ -1,5 +1,7 @@
 //! The state of an instance between two polls, and its difference from a new instance.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 /// Size of the unit that is compared and stored, in bytes.
@@ -60,21 +62,8 @@ impl Memory {
 
 impl MemoryPart {
     fn since(&self, base: &Self) -> PartChange {
-        let mut runs: Vec<(u32, Vec<u8>)> = Vec::new();
-        let mut end = None;
-        let zeros = [0; PAGE_BYTES];
-        for (n, page) in self.bytes.chunks(PAGE_BYTES).enumerate() {
-            let at = n * PAGE_BYTES;
-            let old = base.bytes.get(at..at + page.len()).unwrap_or(&zeros[..page.len()]);
-            if page == old {
-                continue;
-            }
-            match runs.last_mut() {
-                Some((_, run)) if end == Some(at) => run.extend_from_slice(page),
-                _ => runs.push((place(at), page.to_vec())),
-            }
-            end = Some(at + page.len());
-        }
+        let changed = self.changed(base, PAGE_BYTES).into_iter();
+        let runs = changed.map(|run| (place(run.start), self.bytes[run].to_vec())).collect();
         let Self { bytes, globals, handles } = self;
         PartChange {
             len: place(bytes.len()),
@@ -82,6 +71,24 @@ impl MemoryPart {
             globals: globals.clone(),
             handles: handles.clone(),
         }
+    }
+
+    /// The pages of this size that differ from `base`, with adjacent ones merged.
+    pub(super) fn changed(&self, base: &Self, page_bytes: usize) -> Vec<Range<usize>> {
+        let mut changed: Vec<Range<usize>> = Vec::new();
+        for (n, page) in self.bytes.chunks(page_bytes).enumerate() {
+            let range = n * page_bytes..n * page_bytes + page.len();
+            let is_same = match base.bytes.get(range.clone()) {
+                Some(old) => page == old,
+                None => page.iter().all(|byte| *byte == 0),
+            };
+            match changed.last_mut() {
+                _ if is_same => {}
+                Some(last) if last.end == range.start => last.end = range.end,
+                _ => changed.push(range),
+            }
+        }
+        changed
     }
 }
 

@@ -18,6 +18,7 @@ mod composed;
 mod core_module;
 mod files;
 mod image;
+mod initializer;
 mod memory;
 mod rewrite;
 mod source;
@@ -26,7 +27,11 @@ mod survey;
 use std::ops::Range;
 
 pub(crate) use self::{
-    access::InstanceAccess, accessor::ACCESSOR, image::ModuleImage, rewrite::rewrite,
+    access::InstanceAccess,
+    accessor::ACCESSOR,
+    image::{ModuleImage, NewImage},
+    initializer::Initialization,
+    rewrite::rewrite,
     source::AccessibleSource,
 };
 pub use self::{

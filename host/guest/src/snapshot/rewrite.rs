@@ -19,6 +19,7 @@ use super::{
     },
     composed,
     core_module::{self, global_name, memory_name},
+    initializer::{INITIALIZER, Initialization},
     section_bytes,
     survey::knows_resources,
 };
@@ -31,6 +32,7 @@ struct StatefulInstance {
     instance: u32,
     memories: usize,
     globals: Vec<ValType>,
+    has_initializer: bool,
 }
 
 /// A component that was made accessible.
@@ -38,17 +40,19 @@ pub(super) struct AccessibleComponent {
     pub(super) component: Vec<u8>,
     /// Number of accessors in the component.
     pub(super) accessors: usize,
+    /// Number of initializers in the component.
+    pub(super) initializers: usize,
 }
 
 /// Adds accessors for all state that the component keeps between two calls.
 ///
 /// # Errors
 /// The reason: the component keeps state that an accessor cannot read.
-pub(crate) fn rewrite(component: &[u8]) -> Result<Vec<u8>, String> {
+pub(crate) fn rewrite(component: &[u8], initialization: Initialization) -> Result<Vec<u8>, String> {
     let takes_handles = knows_resources(component)?;
-    match composed::rewrite(component, takes_handles)? {
+    match composed::rewrite(component, takes_handles, initialization)? {
         Some(rewritten) => Ok(rewritten),
-        None => Ok(rewrite_part(component, takes_handles)?.component),
+        None => Ok(rewrite_part(component, takes_handles, initialization)?.component),
     }
 }
 
@@ -56,6 +60,7 @@ pub(crate) fn rewrite(component: &[u8]) -> Result<Vec<u8>, String> {
 pub(super) fn rewrite_part(
     component: &[u8],
     takes_handles: bool,
+    initialization: Initialization,
 ) -> Result<AccessibleComponent, String> {
     let mut rewritten = Component::new();
     let (mut modules, mut keepers) = (Vec::new(), Vec::new());
@@ -69,7 +74,7 @@ pub(super) fn rewrite_part(
             Payload::ModuleSection { unchecked_range, .. } => {
                 depth += 1;
                 let module = section_bytes(component, unchecked_range.clone());
-                let opened = core_module::open(module)?;
+                let opened = core_module::open(module, initialization)?;
                 rewritten.section(&RawSection { id: CORE_MODULE, data: &opened.module });
                 modules.push(opened);
                 continue;
@@ -94,8 +99,12 @@ pub(super) fn rewrite_part(
                 if let Instance::Instantiate { module_index, .. } = instance {
                     let module = modules.get(module_index as usize);
                     let module = module.ok_or("it takes core modules from elsewhere")?;
-                    let (memories, globals) = (module.memories, module.globals.clone());
-                    keepers.push(StatefulInstance { instance: instances, memories, globals });
+                    keepers.push(StatefulInstance {
+                        instance: instances,
+                        memories: module.memories,
+                        globals: module.globals.clone(),
+                        has_initializer: module.has_initializer,
+                    });
                 }
                 instances += 1;
             }
@@ -105,7 +114,8 @@ pub(super) fn rewrite_part(
     let accessors = append(&mut rewritten, component, &keepers, takes_handles)?;
     let component = rewritten.finish();
     validated(&component)?;
-    Ok(AccessibleComponent { component, accessors })
+    let initializers = keepers.iter().filter(|keeper| keeper.has_initializer).count();
+    Ok(AccessibleComponent { component, accessors, initializers })
 }
 
 /// Copies a section unchanged.
@@ -115,8 +125,8 @@ pub(super) fn copy(component: &[u8], payload: &Payload<'_>, into: &mut Component
     }
 }
 
-/// Appends an accessor for each memory and exports their functions. The first accessor gets all
-/// globals, and takes handles. Returns the number of accessors.
+/// Appends an accessor for each memory and exports their functions, and exports all initializers.
+/// The first accessor gets all globals, and takes handles. Returns the number of accessors.
 fn append(
     into: &mut Component,
     component: &[u8],
@@ -199,6 +209,9 @@ fn append(
     for function in all {
         of_function(function, next_type, &mut lifted_types);
     }
+    let of_initializer = next_type + 1 + all.len() as u32;
+    let none: [(&str, ComponentValType); 0] = [];
+    lifted_types.function().params(none).result(None);
     into.section(&lifted_types);
     let (mut aliases, mut lifts, mut exports) = (
         ComponentAliasSection::new(),
@@ -219,6 +232,14 @@ fn append(
         }
         aliases.alias(of(instance, ExportKind::Func, REALLOC));
         next_core += 1;
+    }
+    let initialized = keepers.iter().filter(|keeper| keeper.has_initializer);
+    for (number, keeper) in initialized.enumerate() {
+        aliases.alias(of(keeper.instance, ExportKind::Func, INITIALIZER));
+        lifts.lift(next_core, of_initializer, []);
+        let name = accessor::initializer(number);
+        exports.export(name.as_str(), ComponentExportKind::Func, next_function, None);
+        (next_core, next_function) = (next_core + 1, next_function + 1);
     }
     into.section(&aliases);
     into.section(&lifts);

@@ -55,7 +55,8 @@ async fn an_engine_that_counts_keeps_its_code_beside_the_other() {
     let folders = std::fs::read_dir(folder.path()).expect("it is there").flatten();
     let names = folders.map(|folder| folder.file_name().to_string_lossy().into_owned());
     let names: Vec<String> = names.filter(|name| name != "snapshots").collect();
-    // Each engine has code, code of runtimes, which is accessible, and images that fit these.
+    // Each engine has code, accessible code, code of runtimes, and images that fit these.
     let of = |form: &str| names.iter().filter(|name| name.contains(form)).count();
-    assert_eq!((names.len(), of("-accessible"), of("-images")), (6, 4, 2), "{names:?}");
+    let counts = (names.len(), of("-accessible"), of("-runtimes"), of("-images"));
+    assert_eq!(counts, (8, 2, 4, 2), "{names:?}");
 }

@@ -6,7 +6,7 @@ use futures::poll;
 use wasmtime::component::{Component, Linker};
 
 use super::*;
-use crate::InvalidComponent;
+use crate::{InvalidComponent, snapshot::Initialization};
 
 /// A component with some 900 core instances, which take 15 places.
 fn large() -> Arc<[u8]> {
@@ -151,12 +151,13 @@ async fn a_pool_without_room_is_no_fault_of_a_guest() {
     let wasm = host_with(&[&component], |config| config.limits.instances = 1);
     // Bypasses the pool's admission, which would prevent this.
     let hoarder = wat::parse_str("(component (core module $m) (core instance (instantiate $m)))");
-    let hoarder = Component::from_binary(wasm.engine.wasmtime(), &hoarder.expect("well formed"));
+    let engine = wasm.engine.wasmtime(Initialization::OnInstantiation);
+    let hoarder = Component::from_binary(engine, &hoarder.expect("well formed"));
     let hoarder = hoarder.expect("it compiles");
-    let linker = Linker::new(wasm.engine.wasmtime());
+    let linker = Linker::new(engine);
     let mut hoarded = Vec::new();
     loop {
-        let mut store = wasmtime::Store::new(wasm.engine.wasmtime(), ());
+        let mut store = wasmtime::Store::new(engine, ());
         store.set_epoch_deadline(1_000);
         match linker.instantiate_async(&mut store, &hoarder).await {
             Ok(_) => hoarded.push(store),

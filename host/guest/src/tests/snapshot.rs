@@ -1,7 +1,10 @@
 //! The state of an instance, read and restored.
 
 use super::*;
-use crate::{Completion, Event, JournalCall, Memory, Outcome, snapshot};
+use crate::{
+    Completion, Event, JournalCall, Memory, Outcome,
+    snapshot::{self, Initialization},
+};
 
 /// A guest with state of each kind that changes at each event: the number of calls, in its memory
 /// and in four globals. It allocates its third megabyte itself.
@@ -52,6 +55,10 @@ fn finish_bytes(length: u32) -> String {
 fn told() -> Event {
     let outcome = Outcome::Success(json("1"));
     Event::Completed(Completion { command: 0, outcome })
+}
+
+fn rewrite(component: &[u8]) -> Result<Vec<u8>, String> {
+    snapshot::rewrite(component, Initialization::OnInstantiation)
 }
 
 async fn accessible(wasm: &Wasm, component: &Arc<[u8]>) -> Result<Box<dyn Workflow>, GuestError> {
@@ -247,7 +254,7 @@ fn code_that_is_handed_around_is_refused() {
     ];
     for case in cases {
         let component = wat::parse_str(&case).expect("it is well formed");
-        let why = snapshot::rewrite(&component).expect_err("it may have instances that hide");
+        let why = rewrite(&component).expect_err("it may have instances that hide");
         assert!(why.contains("around"), "{why}: {case}");
     }
     // Two instances of one module, each with a memory.
@@ -255,7 +262,7 @@ fn code_that_is_handed_around_is_refused() {
         "(component {keeps} (core instance (instantiate $m)) (core instance (instantiate $m)))"
     );
     let component = wat::parse_str(&twice).expect("it is well formed");
-    let rewritten = snapshot::rewrite(&component).expect("both are read");
+    let rewritten = rewrite(&component).expect("both are read");
     let exported = |name: &str| {
         let name = name.as_bytes();
         rewritten.windows(name.len()).any(|window| window == name)
@@ -316,7 +323,7 @@ fn no_code_and_no_index_of_a_component_changes() {
         });
         bodies.collect::<Vec<_>>()
     };
-    let rewritten = snapshot::rewrite(&component).expect("it can be");
+    let rewritten = rewrite(&component).expect("it can be");
     let (before, after) = (bodies(&component), bodies(&rewritten));
     assert_eq!(before[..], after[..before.len()]);
     assert!(after.len() > before.len());

@@ -13,8 +13,8 @@ import { going } from './asked-at.js';
 export const journalEngine: Engine = {
   issue(command) {
     if (command.kind !== 'promise') return { index: going(issued(command)) };
-    const [index, promise] = journal.promise(command.name, { timeoutMs: command.timeoutMs });
-    return { index: going(index), promise };
+    const answer = journal.promise(command.name, { timeoutMs: command.timeoutMs });
+    return { index: going(answer[0]), promise: answer[1] };
   },
   run(name) {
     const { tag, val: index } = journal.run(name);

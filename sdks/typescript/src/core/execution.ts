@@ -16,6 +16,8 @@ import { workflowContext } from './workflow-context.js';
 export interface Waiter {
   resolve(value: unknown): void;
   reject(error: unknown): void;
+  /** What the value is read as. An error of it is the failure. */
+  read?: ((value: unknown) => unknown) | undefined;
   /** A cancellation does not touch it. */
   shielded?: boolean;
 }
@@ -27,6 +29,9 @@ export class NextGeneration {
     readonly sameCode: boolean,
   ) {}
 }
+
+/** The function of the promises of a component that marks one as handled, without a promise that waits for it. */
+const HANDLED = Symbol.for('segno.handled');
 
 interface Condition extends Waiter {
   holds(): boolean;
@@ -69,7 +74,8 @@ export class WorkflowExecution {
   /** What was thrown that is no outcome. */
   defect: { error: unknown } | undefined;
   continuing: NextGeneration | undefined;
-  readonly #drawn: () => number;
+  /** Made when the first number is drawn: most executions draw none. */
+  #drawn: (() => number) | undefined;
   readonly #waiting = new Map<number, Waiter>();
   readonly #conditions: Condition[] = [];
   readonly #lost = new Map<unknown, unknown>();
@@ -79,14 +85,15 @@ export class WorkflowExecution {
     this.definition = definition;
     this.facts = facts;
     this.engine = engine;
-    this.#drawn = generator(facts.seed);
     this.sagas = new Sagas(this);
     this.updates = new Updates(this);
   }
 
   /** A random number from 0 to 1. */
   random(): number {
-    return this.running === undefined ? this.#drawn() : this.running.random();
+    if (this.running !== undefined) return this.running.random();
+    this.#drawn ??= generator(this.facts.seed);
+    return this.#drawn();
   }
 
   /** Begins the workflow. */
@@ -119,6 +126,7 @@ export class WorkflowExecution {
 
   /** Wakes those whose condition holds. True if there are some, whose work is then to be run. */
   look(): boolean {
+    if (this.#conditions.length === 0) return false;
     const held = this.#conditions.filter((condition) => {
       try {
         return condition.holds();
@@ -151,11 +159,19 @@ export class WorkflowExecution {
 
   /** After everything that was ready has run: an error that nobody handles is a defect, unless it is a `Failure`. */
   settle(): void {
+    if (this.#timed.size > 0) this.#endTimed();
+    if (this.#lost.size > 0) this.#endLost();
+  }
+
+  #endTimed(): void {
     for (const [timer, wait] of this.#timed) {
       if (!wait.isTaken && this.#waiting.has(timer)) continue;
       this.#timed.delete(timer);
       this.forget(timer);
     }
+  }
+
+  #endLost(): void {
     for (const [promise, reason] of this.#lost) {
       if (reason instanceof Failure) continue;
       this.#lost.delete(promise);
@@ -176,26 +192,16 @@ export class WorkflowExecution {
 
   /** Issues a command. */
   issue(command: Command): { index: number; promise?: string } {
-    this.refuseInRun(`a command (${command.kind})`);
+    if (this.running !== undefined) this.refuseInRun(`a command (${command.kind})`);
     return this.engine.issue(command);
   }
 
   /** A promise of a command's completion. A failure that nobody awaits is no defect. */
-  completion<T = unknown>(index: number, read: (value: unknown) => T = (value) => value as T, shielded = false): Promise<T> {
+  completion<T = unknown>(index: number, read?: (value: unknown) => T, shielded = false): Promise<T> {
     const promise = new Promise<T>((resolve, reject) => {
-      this.#waiting.set(index, {
-        shielded,
-        reject,
-        resolve: (value) => {
-          try {
-            resolve(read(value));
-          } catch (error) {
-            reject(error);
-          }
-        },
-      });
+      this.#waiting.set(index, { resolve: resolve as Waiter['resolve'], reject, read, shielded });
     });
-    promise.then(undefined, () => {});
+    markHandled(promise);
     return promise;
   }
 
@@ -296,11 +302,24 @@ export class WorkflowExecution {
   #complete(command: number, outcome: Outcome): void {
     const waiter = this.#waiting.get(command);
     this.#waiting.delete(command);
-    const failure = outcome.tag === 'failure' ? failureOf(outcome.val) : undefined;
-    this.unawaited.complete(command, failure);
-    this.sagas.complete(command, outcome.tag === 'success' ? decode(outcome.val) : undefined, failure);
-    if (failure === undefined) waiter?.resolve(decode((outcome as { val: Payload }).val));
-    else waiter?.reject(failure);
+    if (outcome.tag === 'failure') {
+      const failure = failureOf(outcome.val);
+      this.unawaited.complete(command, failure);
+      this.sagas.complete(command, undefined, failure);
+      waiter?.reject(failure);
+      return;
+    }
+    this.unawaited.complete(command, undefined);
+    // A saga keeps a value of its own, which the author cannot change.
+    if (this.sagas.has(command)) this.sagas.complete(command, decode(outcome.val), undefined);
+    if (waiter === undefined) return;
+    const value = decode(outcome.val);
+    if (waiter.read === undefined) return waiter.resolve(value);
+    try {
+      waiter.resolve(waiter.read(value));
+    } catch (error) {
+      waiter.reject(error);
+    }
   }
 
   #hear(name: string, payload: Payload): void {
@@ -324,6 +343,13 @@ export class WorkflowExecution {
     for (const condition of this.#conditions.splice(0)) condition.reject(cancelled());
     this.controller.abort(cancelled());
   }
+}
+
+/** Whoever looks at a promise later finds its failure; until then, nobody reports that it is not handled. */
+function markHandled(promise: Promise<unknown>): void {
+  const own = promise as { [HANDLED]?: () => void };
+  if (own[HANDLED] !== undefined) own[HANDLED]();
+  else promise.then(undefined, () => {});
 }
 
 /** The input of a function: without a schema, null is no input. */

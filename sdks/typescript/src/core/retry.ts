@@ -82,9 +82,9 @@ export function retryRecord(retry: RetryOptions): RetryRecord {
 
 /** The options of a call in the host's form. */
 export function callRecord(options: CallOptions, what: string, more: readonly string[] = []): CallRecord {
-  checkOptions(options, [...CALL_OPTIONS, ...more], what);
-  const { timeout, attemptTimeout, retry, labels = {} } = options;
-  const pairs = Object.entries(labels).map(([name, value]): [string, string] => {
+  checkOptions(options, more.length === 0 ? CALL_OPTIONS : [...CALL_OPTIONS, ...more], what);
+  const { timeout, attemptTimeout, retry, labels } = options;
+  const pairs = labels === undefined ? [] : Object.entries(labels).map(([name, value]): [string, string] => {
     if (typeof value !== 'string') throw new TypeError(`the label \`${name}\` of ${what} is ${String(value)}, and has to be a text`);
     return [name, value];
   });

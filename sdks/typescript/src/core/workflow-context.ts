@@ -17,14 +17,16 @@ import { validated } from './schema.js';
 import type { HeardSignal } from './signal-wait.js';
 import { encode } from './value.js';
 
+const PROMISE_OPTIONS = ['timeout'];
+
 const contexts = new WeakMap<WorkflowExecution, WorkflowContext<any>>();
 
 /** The context of the execution; always the same one. */
 export function workflowContext(execution: WorkflowExecution): WorkflowContext<any> {
   const known = contexts.get(execution);
   if (known !== undefined) return known;
-  const parts = { ...facts(execution), ...commands(execution), ...waits(execution) };
-  const whole = Object.defineProperties({}, { ...Object.getOwnPropertyDescriptors(parts), ...live(execution), ...objectParts(execution) });
+  const parts = Object.assign(facts(execution), commands(execution), waits(execution));
+  const whole = Object.defineProperties(parts, { ...live(execution), ...objectParts(execution) });
   const context = guarded(whole, 'a command or a field of the context') as WorkflowContext<any>;
   contexts.set(execution, context);
   return context;
@@ -69,9 +71,7 @@ function cancellable<T>(execution: WorkflowExecution, command: Command, signal: 
     execution.engine.forget(asked.index);
   });
   const made = id ?? given ?? `${execution.facts.invocation}/${index}`;
-  const fields = { id: made, command: index, cancel };
-  for (const [name, value] of Object.entries(fields)) Object.defineProperty(promise, name, { value });
-  return promise as Call<T>;
+  return Object.defineProperties(promise, { id: { value: made }, command: { value: index }, cancel: { value: cancel } }) as Call<T>;
 }
 
 /** The command in a warning. */
@@ -209,10 +209,11 @@ function waits(execution: WorkflowExecution): object {
   return {
     promise(name?: string, how: { timeout?: Duration } = {}) {
       if (name !== undefined && options.promises !== undefined) declared('promises', name);
-      checkOptions(how, ['timeout'], 'a promise');
+      checkOptions(how, PROMISE_OPTIONS, 'a promise');
       const timeoutMs = how.timeout === undefined ? undefined : milliseconds(how.timeout, '`timeout`');
       const schema = name === undefined ? undefined : schemaOf('promises', name);
-      return cancellable(execution, { kind: 'promise', name, timeoutMs }, undefined, (told) => validated(schema, told, `the value of promise \`${name}\``));
+      const read = schema === undefined ? undefined : (told: unknown) => validated(schema, told, `the value of promise \`${name}\``);
+      return cancellable(execution, { kind: 'promise', name, timeoutMs }, undefined, read);
     },
     signal,
     anySignal: (how?: SignalOptions) =>
