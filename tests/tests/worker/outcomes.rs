@@ -10,7 +10,7 @@ use segno_core::{
     command::{Command, FenceOperation},
     config::Config,
     id::{Digest, PromiseId},
-    promise::{TaskStatus, Verdict},
+    promise::Verdict,
     time::Millis,
 };
 use segno_sim::{CommitFault, PlannedFaults};
@@ -250,25 +250,4 @@ async fn a_call_waits_for_the_commit_of_its_caller_once_that_is_under_way() {
     let ends = world.probe.submitted().into_iter().flatten();
     let ends = ends.filter(|command| matches!(command, Command::TaskFulfill { .. })).count();
     assert_eq!(ends, 1, "{:?}", commits(&world));
-}
-
-#[tokio::test(flavor = "current_thread", start_paused = true)]
-async fn a_call_runs_though_its_caller_was_halted_while_it_was_created() {
-    let mut halted = 0;
-    for number in 0..6 {
-        let (script, attempts) = chain();
-        // The commit that creates the first call is sent once more, after a pause.
-        let faults = PlannedFaults::at(number, CommitFault::UnknownButDone);
-        let mut world = World::with(Plan { faults, ..Plan::default() }, &script).await;
-        world.start("it", "wasm://m/flow", &json!(null)).await;
-        world.until("the first call", async |world| world.promise("it/0").await.is_some()).await;
-        world.client(Command::TaskHalt { id: PromiseId::from("it") }).await;
-        world.pass(SECOND).await;
-        if world.task("it").await.status() == TaskStatus::Halted {
-            halted += 1;
-            assert!(attempts.load(Ordering::Relaxed) > 0, "{number}");
-            assert!(!world.promise("it/0").await.expect("it was made").is_pending(), "{number}");
-        }
-    }
-    assert!(halted > 0, "the caller always ended first");
 }
