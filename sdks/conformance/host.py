@@ -82,13 +82,19 @@ class Host:
         return urllib.request.Request(f"http://{self.address}{path}", data, headers)
 
     def _send(self, request: urllib.request.Request, seconds: float = 60) -> Any:
-        try:
-            with urllib.request.urlopen(request, timeout=seconds) as answer:
-                return json.loads(answer.read() or b"null")
-        except urllib.error.HTTPError as error:
-            text = error.read().decode()
-            failure = json.loads(text).get("failure") or {} if text.startswith("{") else {}
-            raise Refused(failure.get("code", error.code), text) from None
+        until = time.monotonic() + seconds
+        while True:
+            try:
+                with urllib.request.urlopen(request, timeout=seconds) as answer:
+                    return json.loads(answer.read() or b"null")
+            except urllib.error.HTTPError as error:
+                text = error.read().decode()
+                # A busy host asks for the same request later.
+                if error.code == 503 and time.monotonic() < until:
+                    time.sleep(0.1)
+                    continue
+                failure = json.loads(text).get("failure") or {} if text.startswith("{") else {}
+                raise Refused(failure.get("code", error.code), text) from None
 
     def exists(self, path: str) -> bool:
         """True if there is something to read."""
