@@ -45,12 +45,19 @@ impl Script {
     async fn run(&self, guests: Arc<Wasm>, faults: PlannedFaults, start: Start) -> (Seen, World) {
         let component = self.component();
         let digest = Digest::of(&component);
-        let mut world = World::new(guests, self.module, component, faults).await;
         let target = format!("wasm://{}/{}", self.module, self.function);
-        match start {
-            Start::Stored => world.start("it", &target, &self.input).await,
-            Start::Ahead => world.begin("it", &target, digest, &self.input).await,
-        }
+        let mut world = match start {
+            Start::Stored => {
+                let world = World::one_by_one(guests, self.module, component, faults).await;
+                world.start("it", &target, &self.input).await;
+                world
+            }
+            Start::Ahead => {
+                let mut world = World::new(guests, self.module, component, faults).await;
+                world.begin("it", &target, digest, &self.input).await;
+                world
+            }
+        };
         for (promise, verdict, value) in &self.settles {
             let id = format!("it/{promise}");
             world
@@ -112,9 +119,10 @@ impl Script {
 /// Way of starting a workflow.
 #[derive(Debug, Clone, Copy)]
 enum Start {
-    /// The invocation is stored, and then claimed by a host.
+    /// The invocation is stored, and then claimed by a host, on which nothing gathers.
     Stored,
-    /// A host starts the invocation speculatively, and stores it with its first commit.
+    /// A host starts the invocation speculatively, and stores it with its first commit. Results and
+    /// outcomes gather.
     Ahead,
 }
 

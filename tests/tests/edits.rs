@@ -54,7 +54,8 @@ impl Code {
     /// if the order had already ended.
     async fn in_flight(&self, commit: u64, approved: bool) -> (World, bool) {
         let faults = PlannedFaults::at(commit, CommitFault::CrashAfter);
-        let mut world = World::new(self.guests.clone(), "order", self.old.clone(), faults).await;
+        let (guests, old) = (self.guests.clone(), self.old.clone());
+        let mut world = World::one_by_one(guests, "order", old, faults).await;
         let new = NewModule::plain(self.candidate(), self.new.clone(), world.clock.now());
         world.memory.modules().put(new).await.expect("memory takes everything");
         world.start("it", "wasm://order/order", &order()).await;

@@ -112,6 +112,19 @@ impl World {
         Self::planned(Plan { faults, ..Plan::default() }, guests, alias, component).await
     }
 
+    /// Creates a world in which nothing gathers: each result and each outcome has a commit of its
+    /// own.
+    pub async fn one_by_one(
+        guests: Arc<dyn Guests>,
+        alias: &str,
+        component: Arc<[u8]>,
+        faults: PlannedFaults,
+    ) -> Self {
+        let config = Config { run_gather: Millis::ZERO, ..Config::default() };
+        let plan = Plan { config, faults, ..Plan::default() };
+        Self::planned(plan, guests, alias, component).await
+    }
+
     /// Creates a world with this script as its only module, `m`.
     pub async fn scripted(script: &Arc<script::Script>) -> Self {
         Self::with(Plan::default(), script).await
