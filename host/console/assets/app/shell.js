@@ -38,9 +38,15 @@ export function Shell({ at, children }) {
   const entered = access.use();
   const isReachable = reachable.use();
   const here = { start: 'modules', promises: 'inbox', compare: 'executions' }[at.parts[0]] || at.parts[0] || 'executions';
-  // In a narrow window the navigation is one line that scrolls.
+  // In a narrow window the navigation is one line that scrolls. `scrollIntoView` would also let the first Tab begin there.
   const pages = useRef(null);
-  useEffect(() => pages.current?.querySelector('.here')?.scrollIntoView({ block: 'nearest', inline: 'center' }), [here]);
+  useEffect(() => {
+    const line = pages.current;
+    const one = line?.querySelector('.here');
+    if (!one) return;
+    const offset = one.getBoundingClientRect().left - line.getBoundingClientRect().left;
+    line.scrollLeft += offset - (line.clientWidth - one.offsetWidth) / 2;
+  }, [here]);
   return html`
     <a class="skip" href="#main" onClick=${(event) => {
       event.preventDefault();
