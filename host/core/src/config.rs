@@ -36,8 +36,9 @@ pub struct Config {
     pub trap_limit: u32,
     /// Time that a waiting instance stays claimed before its task is suspended.
     pub hot_wait: Millis,
-    /// Maximum time that results of `run` closures gather before they are committed, while nothing
-    /// leaves the host. Zero: each is committed before the workflow receives it.
+    /// Maximum time that results of `run` closures, and outcomes of calls on the same host, gather
+    /// before they are committed, while nothing leaves the host. Zero: each is committed before the
+    /// workflow receives it.
     pub run_gather: Millis,
     /// Number of missed occurrences of a schedule that are caught up; older ones are counted and
     /// skipped.

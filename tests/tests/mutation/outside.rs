@@ -308,7 +308,7 @@ pub const OUTCOMES: &[Mutation] = &[
         killer: "nothing_leaves_the_host_before_the_outcome_that_it_depends_on",
     },
     Mutation {
-        what: "an instance goes on with an outcome that was refused",
+        what: "an instance continues after the store refused its outcome",
         file: "claim/commit.rs",
         says: "Some(Reply::Fenced { outcomes, .. }) => Ok(outcomes),",
         would_say: "Some(Reply::Fenced { outcomes, .. }) => Ok(outcomes),\n        Some(Reply::Refused(Refusal::NotFulfilled { .. })) => Ok(ActionResults::new()),",

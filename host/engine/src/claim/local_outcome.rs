@@ -47,6 +47,7 @@ impl LocalCallers {
         let value = Some(value.clone());
         let promise = promise.settled(Settlement { verdict: *verdict, value, settled_at: now });
         let (stored, told) = oneshot::channel();
+        // The caller may have ended since.
         caller.send(LocalOutcome { promise, fulfillment, stored }).ok()?;
         Some(told)
     }
