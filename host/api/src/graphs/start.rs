@@ -19,6 +19,7 @@ use segno_core::{
     time::Timestamp,
 };
 use segno_engine::traces::{TRACEPARENT, TraceContext};
+use segno_env::Env;
 use segno_graph::{
     plan::{CheckedPlan, MAX_PARALLEL, Plan},
     state::FailurePolicy,
@@ -100,8 +101,8 @@ pub async fn start(
     let id = match request.id {
         Some(id) => new_id(id)?,
         None => {
-            let nonce = api.host.env.runtime.nonce();
-            PromiseId::new(format!("{}-{nonce:016x}", plan.name().unwrap_or("graph")))
+            let Env { clock, runtime } = &api.host.env;
+            PromiseId::generated(plan.name().unwrap_or("graph"), clock.now(), runtime.nonce())
         }
     };
     let run = GraphRunStart {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::CommandIndex;
-use crate::value::Text;
+use crate::{time::Timestamp, value::Text};
 
 /// Id of a promise, and of its task and its invocation, which share it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -16,6 +16,13 @@ impl PromiseId {
     /// A client-chosen id. Every text is accepted.
     pub fn new(id: impl Into<Arc<str>>) -> Self {
         Self(Text::from(id.into()))
+    }
+
+    /// A new id that begins with `name`, and is unique by `nonce`. Ids of the same second are next
+    /// to each other in an index, so that a commit with many of them changes few pages.
+    pub fn generated(name: &str, now: Timestamp, nonce: u64) -> Self {
+        let second = now.0.div_euclid(1_000) & 0xffff;
+        Self::new(format!("{name}-{second:04x}{nonce:016x}"))
     }
 
     pub fn as_str(&self) -> &str {
@@ -147,6 +154,15 @@ mod tests {
         for stranger in ["order/42", "order/42/", "order/421", "order/421/0", "x"] {
             assert!(!PromiseId::from(stranger).is_minted_by(&owner), "{stranger}");
         }
+    }
+
+    #[test]
+    fn generated_ids_of_one_second_are_neighbours_and_differ() {
+        let id = |ms, nonce| PromiseId::generated("order", Timestamp(ms), nonce);
+        assert_eq!(id(65_535_999, 0xab).as_str(), "order-ffff00000000000000ab");
+        assert_ne!(id(1_000, 1), id(1_000, 2));
+        assert!(id(1_000, u64::MAX) < id(2_000, 0), "seconds come before nonces");
+        assert!(id(65_536_000, 7) < id(1_000, 0), "seconds begin again");
     }
 
     #[test]
