@@ -80,7 +80,7 @@ pub use reads::{PermittedRead, ReadPermits};
 pub use routes::document;
 pub use routes::router;
 pub use server::{serve, serve_beside, serve_metrics};
-pub use state::{Api, CONNECTIONS, CONNECTIONS_OF_A_PEER};
+pub use state::{Api, ApiState, CONNECTIONS, CONNECTIONS_OF_A_PEER};
 
 /// Functions and types that the front ends of other protocols use too.
 pub mod shared {

@@ -1,6 +1,9 @@
 //! Shared state of the route handlers.
 
-use std::sync::Arc;
+use std::{
+    ops::{Deref, DerefMut},
+    sync::Arc,
+};
 
 use axum::{
     Router,
@@ -37,9 +40,13 @@ pub const CONNECTIONS: usize = 4_096;
 /// Default maximum number of open connections from one address other than this machine's.
 pub const CONNECTIONS_OF_A_PEER: usize = 3_072;
 
-/// Shared state of the route handlers. Cheap to clone.
+/// The API of a host. A clone shares its state until one of the two is changed.
 #[derive(Clone)]
-pub struct Api {
+pub struct Api(Arc<ApiState>);
+
+/// Shared state of the route handlers.
+#[derive(Clone)]
+pub struct ApiState {
     /// The host behind the API.
     pub host: Host,
     /// Checks uploads.
@@ -68,6 +75,20 @@ pub struct Api {
     pub(super) counts: Arc<tokio::sync::Mutex<()>>,
 }
 
+impl Deref for Api {
+    type Target = ApiState;
+
+    fn deref(&self) -> &ApiState {
+        &self.0
+    }
+}
+
+impl DerefMut for Api {
+    fn deref_mut(&mut self) -> &mut ApiState {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
 impl Api {
     /// Creates an API for `host`.
     pub fn new(
@@ -76,7 +97,7 @@ impl Api {
         access: AccessControl,
         component_limit: usize,
     ) -> Self {
-        Self {
+        Self(Arc::new(ApiState {
             host,
             inspector,
             access,
@@ -91,13 +112,15 @@ impl Api {
             catalog: Arc::default(),
             sessions: Arc::default(),
             counts: Arc::default(),
-        }
+        }))
     }
 
     /// Sets other admission limits.
     #[must_use]
-    pub fn admitting(self, limits: AdmissionLimits) -> Self {
-        Self { admission: Admission::new(limits), reads: ReadPermits::new(limits), ..self }
+    pub fn admitting(mut self, limits: AdmissionLimits) -> Self {
+        self.admission = Admission::new(limits);
+        self.reads = ReadPermits::new(limits);
+        self
     }
 
     /// Returns the session of the sender of these headers, if the host requires a token and they

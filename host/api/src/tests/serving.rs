@@ -186,7 +186,8 @@ async fn asked(stream: &mut TcpStream, path: &str) -> String {
 async fn idle_and_slow_connections_keep_nobody_out() {
     let world = ApiWorld::shop().await;
     world.start("a").await.ok();
-    let api = Api { connections: 40, connections_of_a_peer: 40, ..world.api.clone() };
+    let mut api = world.api.clone();
+    (api.connections, api.connections_of_a_peer) = (40, 40);
     served(api, async |address| {
         let mut crowd = Vec::new();
         for number in 0..400 {
@@ -213,7 +214,8 @@ async fn idle_and_slow_connections_keep_nobody_out() {
 async fn health_is_answered_where_every_connection_waits_for_its_answer() {
     let world = ApiWorld::shop().await;
     world.start("a").await.ok();
-    let api = Api { connections: 8, connections_of_a_peer: 8, ..world.api.clone() };
+    let mut api = world.api.clone();
+    (api.connections, api.connections_of_a_peer) = (8, 8);
     served(api, async |address| {
         let mut waiting = Vec::new();
         for _ in 0..8 {

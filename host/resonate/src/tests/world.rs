@@ -87,9 +87,9 @@ impl ResonateWorld {
         settings: ResonateSettings,
         access: impl FnOnce(AccessControl) -> AccessControl,
     ) -> Self {
-        api.access = access(api.access);
+        api.access = access(api.access.clone());
         let front = Resonate::start(&api, settings).expect("a client");
-        let host = api.host;
+        let host = api.host.clone();
         let clock = DebugClock::new(host.env.clock.clone());
         Self { host, router: front.router(), front, clock }
     }

@@ -9,7 +9,7 @@ use super::{ApiWorld, Exit, run, served};
 
 /// A host over the database in this folder.
 async fn open(folder: &std::path::Path) -> ApiWorld {
-    let host = ApiWorld::new().api.host;
+    let host = ApiWorld::new().api.host.clone();
     let config = SqliteConfig { dir: folder.to_owned(), relaxed: true };
     let (engine, env) = (host.config.as_ref().clone(), host.env.clone());
     let store = SqliteStore::open(config, engine, env, host.notifier.clone()).await;
