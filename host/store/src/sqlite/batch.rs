@@ -110,19 +110,21 @@ impl<'a> WriteBatch<'a> {
         // Load all rows that the commands name in one go, and then the rows those lead to. Usually
         // all of them are cached.
         let mut wanted = Footprint::default();
-        for named in named.iter().flatten() {
-            if !self.writer_cache.rows.has(named) {
+        let mut incomplete = Vec::new();
+        for (command, named) in commands().zip(&named) {
+            if let Some(named) = named
+                && !self.writer_cache.rows.has(named)
+            {
                 wanted.merge(named.clone());
+                incomplete.push((command, named));
             }
         }
         // Trees are read when their command's turn comes: earlier commands may add to them.
         wanted.trees.clear();
         if self.load_missing(wanted)? {
             let mut wider = Footprint::default();
-            for (command, named) in commands().zip(&named) {
-                if let Some(named) = named {
-                    wider.merge(widen(&self.writer_cache.rows.view, command, named, self.config));
-                }
+            for (command, named) in incomplete {
+                wider.merge(widen(&self.writer_cache.rows.view, command, named, self.config));
             }
             self.load_missing(wider)?;
         }
