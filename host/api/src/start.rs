@@ -16,6 +16,7 @@ use segno_core::{
     time::Millis,
 };
 use segno_engine::traces::{TRACEPARENT, TraceContext};
+use segno_env::Env;
 use segno_store::PromiseRow;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -32,7 +33,7 @@ use super::{
     target::ParsedTarget,
     values::input_of,
     view,
-    wait::{outcome, unhalted},
+    wait::{PromiseWatch, outcome, unhalted},
 };
 
 /// Maximum time that a speculative start holds its command permit. On an overloaded host a start
@@ -91,9 +92,10 @@ pub(super) async fn begin_with(
         return exists(&api, &request, row).await;
     }
     let id = given.unwrap_or_else(|| {
-        let nonce = api.host.env.runtime.nonce();
+        let Env { clock, runtime } = &api.host.env;
         // Ids below others would imply a parent.
-        PromiseId::new(format!("{}-{nonce:016x}", target.function().replace('/', ".")))
+        let name = target.function().replace('/', ".");
+        PromiseId::generated(&name, clock.now(), runtime.nonce())
     });
     let PreparedStart { mut new, module, is_plain } =
         prepare(&api, id.clone(), &target, &request, bytes).await?;
@@ -106,6 +108,8 @@ pub(super) async fn begin_with(
     let wait_ms = request.wait_ms.unwrap_or(0);
     // For functions of objects the store decides who holds the turn.
     let now = is_plain && request.start_at_ms.is_none();
+    // The settlement of a new invocation is not missed, so its row need not be read first.
+    let watch = (wait_ms > 0).then(|| PromiseWatch::new(&api, &id));
     let created = create(&api, new, module, now, place).await?;
     drop(room);
     let invocation = match created {
@@ -119,7 +123,12 @@ pub(super) async fn begin_with(
             view::outcome(&begun.promise, &begun.task)
         }
         StartResult::Begun(_) | StartResult::Waiting => {
-            outcome(&unhalted(&api, &id, wait_ms).await?)?
+            let read = || api.invocation(&id);
+            let row = match watch {
+                Some(watch) => watch.end(wait_ms, read).await?,
+                None => read().await?,
+            };
+            outcome(&row)?
         }
     };
     let started = Started {

@@ -1,8 +1,12 @@
 //! Waiting for the end of an invocation.
 
+use std::sync::Arc;
+
 use axum::{Json, extract::State};
 use segno_core::{id::PromiseId, promise::TaskStatus, time::Millis};
+use segno_engine::notifier::SettlementNotice;
 use segno_store::PromiseRow;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::{
     Api, ApiError,
@@ -82,21 +86,58 @@ pub async fn watched<R>(
 where
     R: Future<Output = Result<PromiseRow, ApiError>>,
 {
-    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
     // Watch before reading: a later settlement wakes the request, an earlier one is read.
-    api.host.notifier.watch(id.clone(), sender);
-    let row = read().await;
-    let waits = row.as_ref().is_ok_and(|row| !is_over(row));
-    if waits {
+    let watch = PromiseWatch::new(api, id);
+    let row = read().await?;
+    match is_over(&row) {
+        true => Ok(row),
+        false => watch.end(limit_ms, read).await,
+    }
+}
+
+/// A request that waits for the settlement of one promise, registered with the notifier until
+/// dropped.
+pub(super) struct PromiseWatch<'a> {
+    api: &'a Api,
+    id: PromiseId,
+    settled: UnboundedReceiver<SettlementNotice>,
+}
+
+impl<'a> PromiseWatch<'a> {
+    /// Watches the promise from now on.
+    pub(super) fn new(api: &'a Api, id: &PromiseId) -> Self {
+        let (sender, settled) = unbounded_channel();
+        api.host.notifier.watch(id.clone(), sender);
+        Self { api, id: id.clone(), settled }
+    }
+
+    /// Returns the row when the promise has settled, or after `limit_ms`. Calls `read` unless the
+    /// notice of the settlement has the row.
+    pub(super) async fn end<R>(
+        mut self,
+        limit_ms: u64,
+        read: impl Fn() -> R,
+    ) -> Result<PromiseRow, ApiError>
+    where
+        R: Future<Output = Result<PromiseRow, ApiError>>,
+    {
         let limit = Millis(i64::try_from(limit_ms.min(LONGEST_WAIT_MS)).unwrap_or(i64::MAX));
-        tokio::select! {
+        let notice = tokio::select! {
             biased;
-            _ = receiver.recv() => {}
-            () = api.stopping.cancelled() => {}
-            () = api.host.env.runtime.sleep(limit) => {}
+            notice = self.settled.recv() => notice,
+            () = self.api.stopping.cancelled() => None,
+            () = self.api.host.env.runtime.sleep(limit) => None,
+        };
+        match notice.and_then(|notice| notice.row) {
+            Some(row) => Ok(Arc::unwrap_or_clone(row)),
+            None => read().await,
         }
     }
-    drop(receiver);
-    api.host.notifier.unwatch(id);
-    if waits { read().await } else { row }
+}
+
+impl Drop for PromiseWatch<'_> {
+    fn drop(&mut self) {
+        self.settled.close();
+        self.api.host.notifier.unwatch(&self.id);
+    }
 }

@@ -20,7 +20,7 @@ use segno_core::{
 use segno_engine::{
     boot::{self, RunningHost},
     host::Host,
-    notifier::CommitNotifier,
+    notifier::{CommitNotifier, SettlementNotice},
     values,
     worker::WorkerSettings,
 };
@@ -342,7 +342,7 @@ pub fn new(id: PromiseId, function: &str, input: &Json) -> NewPromise {
 /// Receives the settlements of watched invocations.
 pub struct SettlementWatcher {
     left: usize,
-    settled: mpsc::UnboundedReceiver<PromiseId>,
+    settled: mpsc::UnboundedReceiver<SettlementNotice>,
 }
 
 impl SettlementWatcher {

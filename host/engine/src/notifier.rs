@@ -9,8 +9,8 @@ use std::{
     },
 };
 
-use segno_core::{effect::Effect, id::PromiseId, promise::OutboxKey, time::Timestamp};
-use segno_store::{CommitMetrics, Hints};
+use segno_core::{effect::Effect, id::PromiseId, promise::OutboxKey, time::Timestamp, view::View};
+use segno_store::{CommitMetrics, Hints, PromiseRow};
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::{
@@ -22,12 +22,27 @@ use crate::{
 /// work.
 const HINTS_KEPT: usize = 65_536;
 
+/// Notice that a promise has settled.
+#[derive(Clone, Debug)]
+pub struct SettlementNotice {
+    pub id: PromiseId,
+    /// Its row, if it was in memory when the settlement was committed. `None` if it must be read.
+    pub row: Option<Arc<PromiseRow>>,
+}
+
+impl SettlementNotice {
+    /// A notice without the row.
+    pub fn unread(id: PromiseId) -> Self {
+        Self { id, row: None }
+    }
+}
+
 /// Receives effects from the store and passes them to the dispatcher, the recovery driver and the
 /// watchers of promises.
 pub struct CommitNotifier {
     dispatch: mpsc::Sender<Effect>,
     dispatched: Mutex<Option<mpsc::Receiver<Effect>>>,
-    watchers: Mutex<HashMap<PromiseId, Vec<mpsc::UnboundedSender<PromiseId>>>>,
+    watchers: Mutex<HashMap<PromiseId, Vec<mpsc::UnboundedSender<SettlementNotice>>>>,
     timers: Notify,
     /// The planned instant of the next read of the timers.
     timers_planned: AtomicI64,
@@ -79,7 +94,7 @@ impl CommitNotifier {
 
     /// Notifies `watcher` when `id` settles. Register first, then read the promise, so that no
     /// settlement is missed.
-    pub fn watch(&self, id: PromiseId, watcher: mpsc::UnboundedSender<PromiseId>) {
+    pub fn watch(&self, id: PromiseId, watcher: mpsc::UnboundedSender<SettlementNotice>) {
         let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
         let of_id = watchers.entry(id).or_default();
         of_id.retain(|known| !known.is_closed());
@@ -129,17 +144,24 @@ impl CommitNotifier {
         self.events.subscribe()
     }
 
-    fn hint(&self, effect: &Effect) {
+    /// Passes a settled promise to its watchers, with its row if `state` has it.
+    fn settled(&self, id: &PromiseId, state: &View) {
+        let gone = self.watchers.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        let Some(watchers) = gone else { return };
+        let row = state.promise(id).filter(|promise| !promise.is_pending()).map(|promise| {
+            Arc::new(PromiseRow { promise: promise.clone(), task: state.task(id).cloned() })
+        });
+        for watcher in watchers {
+            let _ = watcher.send(SettlementNotice { id: id.clone(), row: row.clone() });
+        }
+    }
+
+    fn hint(&self, effect: &Effect, state: &View) {
         match effect {
             Effect::Ready { .. } | Effect::Interrupt(_) | Effect::CancelRequested { .. } => {
                 self.dispatch(effect.clone());
             }
-            Effect::Settled { id } => {
-                let gone = self.watchers.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-                for watcher in gone.into_iter().flatten() {
-                    let _ = watcher.send(id.clone());
-                }
-            }
+            Effect::Settled { id } => self.settled(id, state),
             Effect::TimerChanged { earliest } => {
                 // Nearly all changes are leases, which end long after the next read of the timers.
                 if earliest.0 < self.timers_planned.load(Ordering::SeqCst) {
@@ -185,7 +207,7 @@ impl CommitNotifier {
 }
 
 impl Hints for CommitNotifier {
-    fn committed(&self, effects: &[Effect]) {
+    fn committed(&self, effects: &[Effect], state: &View) {
         if let Some(traces) = self.traces.get() {
             for effect in effects {
                 if let Effect::Settled { id } = effect {
@@ -195,7 +217,7 @@ impl Hints for CommitNotifier {
         }
         // Messages without a receiver on this host are requested from other hosts.
         let here = effects.iter().filter(|effect| !matches!(effect, Effect::Wanted(_)));
-        here.for_each(|effect| self.hint(effect));
+        here.for_each(|effect| self.hint(effect, state));
     }
 
     fn heard(&self, effects: &[Effect]) {
@@ -206,7 +228,7 @@ impl Hints for CommitNotifier {
             });
             self.changes.tell(&settled.collect());
         }
-        effects.iter().for_each(|effect| self.hint(effect));
+        effects.iter().for_each(|effect| self.hint(effect, &View::default()));
     }
 
     fn work_elsewhere(&self) {
@@ -236,14 +258,20 @@ impl Hints for CommitNotifier {
 #[cfg(test)]
 mod tests {
     use futures::FutureExt as _;
+    use segno_core::{
+        command::Command,
+        promise::{NewPromise, Verdict},
+        value::{Tags, Value},
+    };
 
     use super::*;
+    use crate::testing;
 
     #[test]
     fn only_timers_before_the_next_look_are_told_of() {
         let notifier = CommitNotifier::default();
         let told = |earliest| {
-            notifier.committed(&[Effect::TimerChanged { earliest: Timestamp(earliest) }]);
+            notifier.heard(&[Effect::TimerChanged { earliest: Timestamp(earliest) }]);
             notifier.timer_changed().now_or_never().is_some()
         };
         assert!(told(500), "nothing is planned yet");
@@ -252,5 +280,27 @@ mod tests {
         assert!(!told(100));
         notifier.plan_timers(None);
         assert!(told(100), "the timers are read at this instant");
+    }
+
+    #[tokio::test]
+    async fn a_notice_has_the_row_that_a_commit_left_in_memory() {
+        let host = testing::host();
+        let id = PromiseId::from("approval");
+        let (param, tags, timeout_at) = (Value::default(), Tags::new(), Timestamp::NEVER);
+        let new = NewPromise { id: id.clone(), param, tags, timeout_at };
+        host.attempt(Command::PromiseCreate(new)).await.expect("it is created");
+        let (sender, mut settled) = mpsc::unbounded_channel();
+        host.notifier.watch(id.clone(), sender.clone());
+        let value = Value { data: b"true".as_slice().into(), ..Value::default() };
+        let settle = Command::PromiseSettle { id: id.clone(), verdict: Verdict::Resolved, value };
+        host.attempt(settle).await.expect("it is settled");
+        let notice = settled.try_recv().expect("it settled");
+        let row = notice.row.expect("the store has it in memory");
+        let read = host.store.read().promise(&id).await.expect("memory answers");
+        assert_eq!(row.promise, read.expect("it is stored").promise);
+
+        host.notifier.watch(id.clone(), sender);
+        host.notifier.heard(&[Effect::Settled { id }]);
+        assert!(settled.try_recv().expect("another host says so").row.is_none());
     }
 }

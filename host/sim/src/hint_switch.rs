@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use segno_core::effect::Effect;
+use segno_core::{effect::Effect, view::View};
 use segno_store::Hints;
 
 /// Passes hints to the incarnation that is up, and loses them while there is none.
@@ -17,9 +17,9 @@ impl HintSwitch {
 }
 
 impl Hints for HintSwitch {
-    fn committed(&self, effects: &[Effect]) {
+    fn committed(&self, effects: &[Effect], state: &View) {
         if let Some(receiver) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            receiver.committed(effects);
+            receiver.committed(effects, state);
         }
     }
 }

@@ -7,8 +7,9 @@ use segno_core::{delta::Delta, effect::Effect, id::PromiseId, promise::TaskStatu
 
 /// Receives the hints of committed commands, in commit order. Losing them loses no work.
 pub trait Hints: Send + Sync + 'static {
-    /// Called by the writer after the commit: must not block.
-    fn committed(&self, effects: &[Effect]);
+    /// Called by the writer after the commit: must not block. `state` has the rows of the commit
+    /// that are still in memory.
+    fn committed(&self, effects: &[Effect], state: &View);
 
     /// Called when other hosts of the same store may have left tasks ready for a worker.
     fn work_elsewhere(&self) {}
@@ -21,7 +22,7 @@ pub trait Hints: Send + Sync + 'static {
     /// Called with the effects that other hosts of the same store committed, as far as this host
     /// was notified.
     fn heard(&self, effects: &[Effect]) {
-        self.committed(effects);
+        self.committed(effects, &View::default());
     }
 
     /// True if the host wants the ids of the promises that commits change. Queried once per commit,

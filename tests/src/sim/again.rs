@@ -56,7 +56,7 @@ pub async fn again(network: &Network, commands: &[Command], when: &str) {
     for id in overdue {
         let (_, effects) =
             network.database.execute("operator", &[Command::PromiseDue { id }]).await;
-        network.bus.committed(None, &effects);
+        network.bus.committed(None, &effects, &network.database.memory.rows());
     }
     let mut before = network.database.dump().await;
     for command in commands {

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use segno_core::{effect::Effect, promise::Delivery, time::Millis};
+use segno_core::{effect::Effect, promise::Delivery, time::Millis, view::View};
 use segno_engine::notifier::CommitNotifier;
 use segno_env::Runtime;
 use segno_sim::SimRuntime;
@@ -74,9 +74,9 @@ impl Bus {
         self.hubs().remove(&life);
     }
 
-    /// Delivers the hints of a commit: to the committing host immediately, to the others by the
-    /// network.
-    pub fn committed(&self, by: Option<u64>, effects: &[Effect]) {
+    /// Delivers the hints of a commit: to the committing host immediately and with the rows, to the
+    /// others by the network.
+    pub fn committed(&self, by: Option<u64>, effects: &[Effect], state: &View) {
         if effects.is_empty() {
             return;
         }
@@ -87,7 +87,7 @@ impl Bus {
                 continue;
             }
             if Some(life) == by {
-                notifier.committed(effects);
+                notifier.committed(effects, state);
                 continue;
             }
             self.later(notifier.clone(), effects);

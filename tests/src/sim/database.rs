@@ -14,6 +14,7 @@ use segno_core::{
     reply::{Refusal, Reply},
     snapshot::Snapshot,
     time::Millis,
+    view::View,
 };
 use segno_env::{Clock, Env, Runtime as _};
 use segno_sim::{SimClock, SimRuntime};
@@ -47,7 +48,7 @@ pub struct Database {
 struct Sink(Mutex<Vec<Effect>>);
 
 impl Hints for Sink {
-    fn committed(&self, effects: &[Effect]) {
+    fn committed(&self, effects: &[Effect], _state: &View) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(effects);
     }
 }

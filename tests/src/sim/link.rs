@@ -152,7 +152,8 @@ impl Link {
     /// Executes these commands at the far end.
     pub(super) async fn write(&self, commands: &[Command]) -> Vec<Reply> {
         let (replies, effects) = self.network.database.execute(&self.who, commands).await;
-        self.network.bus.committed(self.life, &effects);
+        let rows = self.network.database.memory.rows();
+        self.network.bus.committed(self.life, &effects, &rows);
         let mut asked = self.conditions.asked.lock().unwrap_or_else(PoisonError::into_inner);
         if asked.len() < KEPT {
             asked.extend_from_slice(commands);
@@ -173,7 +174,7 @@ impl Link {
             Box::pin(async move {
                 runtime.sleep(delay).await;
                 let (_, effects) = network.database.execute(&who, &commands).await;
-                network.bus.committed(None, &effects);
+                network.bus.committed(None, &effects, &network.database.memory.rows());
             }),
         );
     }

@@ -17,7 +17,7 @@ use super::{
     error::ExecutionError,
     pending::{PendingStart, StartState},
 };
-use crate::{host::Host, worker::context::WorkerContext};
+use crate::{host::Host, notifier::SettlementNotice, worker::context::WorkerContext};
 
 /// A claim of a worker, and the way in which commands are committed under it.
 pub struct ClaimSession {
@@ -77,6 +77,17 @@ impl ClaimSession {
         ids: &[PromiseId],
     ) -> Result<Vec<Option<PromiseRow>>, ExecutionError> {
         self.worker.promises(ids).await
+    }
+
+    /// The rows of settled promises, in order. Reads those that the notices do not contain.
+    ///
+    /// # Errors
+    /// The store did not answer.
+    pub async fn settled(
+        &self,
+        notices: Vec<SettlementNotice>,
+    ) -> Result<Vec<Arc<PromiseRow>>, ExecutionError> {
+        self.worker.settled(notices).await
     }
 
     /// Records that an attempt under this claim begins. `is_bounded` is true if the number of

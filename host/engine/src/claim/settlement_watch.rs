@@ -1,12 +1,12 @@
-//! The promises that an execution watches for settlement. A notification is only a hint: the value
-//! is read from the store.
+//! The promises that an execution watches for settlement. A notification has the settled promise if
+//! it was in memory; otherwise the promise is read from the store.
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use segno_core::id::PromiseId;
 use tokio::sync::mpsc;
 
-use crate::notifier::CommitNotifier;
+use crate::notifier::{CommitNotifier, SettlementNotice};
 
 /// The watched promises, registered with the notifier until dropped.
 pub struct SettlementWatch {
@@ -14,8 +14,8 @@ pub struct SettlementWatch {
     ids: BTreeSet<PromiseId>,
     /// Those of `ids` whose settlement is known.
     ignored: BTreeSet<PromiseId>,
-    sender: mpsc::UnboundedSender<PromiseId>,
-    settled: mpsc::UnboundedReceiver<PromiseId>,
+    sender: mpsc::UnboundedSender<SettlementNotice>,
+    settled: mpsc::UnboundedReceiver<SettlementNotice>,
 }
 
 impl SettlementWatch {
@@ -45,21 +45,22 @@ impl SettlementWatch {
     }
 
     /// Waits for the next settled promise.
-    pub async fn next(&mut self) -> PromiseId {
+    pub async fn next(&mut self) -> SettlementNotice {
         loop {
-            let id = self.settled.recv().await.expect("the sender lives as long as the receiver");
-            if self.takes(&id) {
-                return id;
+            let settled =
+                self.settled.recv().await.expect("the sender lives as long as the receiver");
+            if self.takes(&settled.id) {
+                return settled;
             }
         }
     }
 
     /// The next settled promise. `None` if there is none yet.
-    pub fn try_next(&mut self) -> Option<PromiseId> {
+    pub fn try_next(&mut self) -> Option<SettlementNotice> {
         loop {
-            let id = self.settled.try_recv().ok()?;
-            if self.takes(&id) {
-                return Some(id);
+            let settled = self.settled.try_recv().ok()?;
+            if self.takes(&settled.id) {
+                return Some(settled);
             }
         }
     }

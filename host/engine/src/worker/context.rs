@@ -20,6 +20,7 @@ use crate::{
     claim::{ActiveClaim, ActiveClaims, ExecutionError, LocalCallers},
     host::Host,
     lease_ttl::AdaptiveLeaseTtl,
+    notifier::SettlementNotice,
     resend::{SentCommands, UNDER_CLAIMS},
 };
 
@@ -193,5 +194,19 @@ impl WorkerContext {
             return Ok(Vec::new());
         }
         Ok(self.host.store.read().promises(ids).await?)
+    }
+
+    /// The rows of settled promises, in order. Reads those that the notices do not contain.
+    pub(crate) async fn settled(
+        &self,
+        notices: Vec<SettlementNotice>,
+    ) -> Result<Vec<Arc<PromiseRow>>, ExecutionError> {
+        let unread = notices.iter().filter(|notice| notice.row.is_none());
+        let unread: Vec<PromiseId> = unread.map(|notice| notice.id.clone()).collect();
+        let mut read = self.promises(&unread).await?.into_iter();
+        let rows = notices
+            .into_iter()
+            .filter_map(|notice| notice.row.or_else(|| read.next().flatten().map(Arc::new)));
+        Ok(rows.collect())
     }
 }

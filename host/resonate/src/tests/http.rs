@@ -14,6 +14,7 @@ use segno_core::{
     reply::Reply,
     time::{Millis, Timestamp},
     value::{Tags, Value},
+    view::View,
 };
 use segno_engine::{delivery::DeliveryResult, recovery::Recovery};
 use segno_store::Hints;
@@ -68,7 +69,8 @@ async fn what_found_nobody_at_another_host_goes_out_here() {
     let mut stream = world.stream("/poll/g/w").await;
     world.done("promise.create", create("t", "poll://any@g")).await;
     let execute = OutboxKey::Execute("t".into());
-    world.host.notifier.committed(&[Effect::Wanted(OutboxKey::Execute("of its own".into()))]);
+    let own = Effect::Wanted(OutboxKey::Execute("of its own".into()));
+    world.host.notifier.committed(&[own], &View::default());
     world.host.notifier.heard(&[Effect::Wanted(execute.clone())]);
     assert_eq!(message(&mut stream).await["data"]["task"]["id"], "t");
     let listener = json!({ "awaited": "t", "address": "poll://uni@g/w" });

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use segno_core::{id::PromiseId, promise::TaskStatus, time::Millis};
+use segno_core::{promise::TaskStatus, time::Millis};
 use segno_engine::{
     claim::{ExecutionError, SuspensionResult},
     metrics::ClaimEnd,
+    notifier::SettlementNotice,
     values::code,
 };
 use segno_guest::Outcome;
@@ -39,7 +40,7 @@ enum AttemptEvent {
     /// The deployment requests these actions. `None`: its response has ended.
     Sent(Option<Result<Vec<DeploymentAction>, ProtocolViolation>>),
     /// A promise has settled.
-    Settled(PromiseId),
+    Settled(SettlementNotice),
     /// Cancellation of the invocation was requested.
     Cancelled,
     /// The deployment should suspend: it was inactive for too long, the host is shutting down, or a
@@ -81,8 +82,8 @@ impl ServiceRun {
                         "the deployment ended its answer without saying how the attempt ended";
                     return Err(AttemptFailure::new(code::FAILED, message).into());
                 }
-                AttemptEvent::Settled(id) => {
-                    let mut notifications = self.take_settled(id).await?;
+                AttemptEvent::Settled(notice) => {
+                    let mut notifications = self.take_settled(notice).await?;
                     self.fence().await?;
                     live.tell.append(&mut notifications);
                     self.send_all(&mut live).await?;
@@ -191,7 +192,7 @@ impl ServiceRun {
             () = self.session.active.abort.cancelled() => return Err(ExecutionError::Lost.into()),
             sent = live.channel.next() => AttemptEvent::Sent(sent?),
             () = self.session.active.cancel_request(), if cancel_due => AttemptEvent::Cancelled,
-            id = self.watch.next() => AttemptEvent::Settled(id),
+            notice = self.watch.next() => AttemptEvent::Settled(notice),
             () = self.session.drained(), if may_be_told => AttemptEvent::Quiet,
             () = self.pause.asked(), if may_be_told => AttemptEvent::Quiet,
             () = &mut live.quiet => if may_be_told { AttemptEvent::Quiet } else { AttemptEvent::Overdue },
@@ -275,17 +276,17 @@ impl ServiceRun {
 
     async fn take_settled(
         &mut self,
-        first: PromiseId,
+        first: SettlementNotice,
     ) -> Result<Vec<Notification>, InvocationStop> {
-        let mut ids = vec![first];
-        while let Some(id) = self.watch.try_next() {
-            ids.push(id);
+        let mut notices = vec![first];
+        while let Some(next) = self.watch.try_next() {
+            notices.push(next);
         }
         let next = self.id.signal(self.journal.signals());
-        self.signal_unread |= ids.contains(&next);
-        ids.retain(|id| *id != next);
+        self.signal_unread |= notices.iter().any(|notice| notice.id == next);
+        notices.retain(|notice| notice.id != next);
         let mut notifications = Vec::new();
-        for row in self.session.promises(&ids).await?.into_iter().flatten() {
+        for row in self.session.settled(notices).await? {
             notifications.append(&mut self.settled(&row.promise));
         }
         notifications.append(&mut self.read_signals().await?);

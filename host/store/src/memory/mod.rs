@@ -51,7 +51,7 @@ impl MemoryStore {
         let mut kept = self.kept();
         kept.apply(delta);
         hints::drop_stale(&mut effects, &kept.model);
-        self.hints.committed(&effects);
+        self.hints.committed(&effects, &kept.model);
         let mut changes = CommitChanges::watched_by(&*self.hints);
         changes.add(delta);
         changes.tell(&*self.hints);
@@ -90,7 +90,7 @@ impl Store for MemoryStore {
             }
             hints::drop_stale(&mut effects, &kept.model);
             // Still under the lock, so that hints follow commit order.
-            self.hints.committed(&effects);
+            self.hints.committed(&effects, &kept.model);
             changes.tell(&*self.hints);
             let commit =
                 CommitMetrics { commands: commands.len(), took: Duration::ZERO, waiting: 0 };

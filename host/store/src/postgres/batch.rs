@@ -13,6 +13,7 @@ use segno_core::{
     reply::Reply,
     time::Timestamp,
     transition::transition,
+    view::View,
     widen,
 };
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
@@ -42,6 +43,8 @@ pub(super) struct CommittedBatch {
     pub(super) statements: usize,
     /// True if anything was written.
     pub(super) wrote: bool,
+    /// The rows that the batch loaded and changed.
+    pub(super) state: View,
 }
 
 /// Reason why a batch was not committed.
@@ -317,6 +320,7 @@ impl<'a> WriteBatch<'a> {
             Ok(()) => self.claims.learn(&self.cache, &self.locked.writers),
             Err(_) => self.claims.forget(self.cache.view.tasks().map(|task| &task.id)),
         }
+        self.committed.state = std::mem::take(&mut self.cache.view);
         match committed {
             Ok(()) => Ok(self.committed),
             // The batch wrote nothing, so the failure does not matter.

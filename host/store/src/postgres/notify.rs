@@ -306,7 +306,7 @@ impl Notifier {
             };
             let settled = found.iter().filter_map(|row| sql::id(row, 0).ok());
             let settled: Vec<_> = settled.map(|id| Effect::Settled { id }).collect();
-            self.hints.committed(&settled);
+            self.hints.heard(&settled);
         }
     }
 }

@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use segno_core::{command::Command, config::Config, id::Digest, reply::Reply, time::Timestamp};
+use segno_core::{
+    command::Command, config::Config, id::Digest, reply::Reply, time::Timestamp, view::View,
+};
 use segno_env::Clock;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -218,7 +220,8 @@ impl Writer {
             // The caller may be gone; the commit is valid regardless.
             let _ = submission.answer.send(Ok(replies));
         }
-        self.hints.committed(&committed.effects);
+        let cached = self.place.writer_cache.as_ref().map(|cache| &cache.rows.view);
+        self.hints.committed(&committed.effects, cached.unwrap_or(&View::default()));
         committed.changes.tell(&*self.hints);
     }
 

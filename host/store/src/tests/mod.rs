@@ -29,6 +29,7 @@ use segno_core::{
     promise::NewPromise,
     time::Timestamp,
     value::{Tags, Value},
+    view::View,
 };
 use segno_env::{Env, HandClock, SystemRuntime};
 
@@ -48,7 +49,7 @@ const MODULE: Digest = Digest([
 pub(crate) struct NoHints;
 
 impl Hints for NoHints {
-    fn committed(&self, _effects: &[Effect]) {}
+    fn committed(&self, _effects: &[Effect], _state: &View) {}
 }
 
 fn env(clock: &Arc<HandClock>) -> Env {

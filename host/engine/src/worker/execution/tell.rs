@@ -1,10 +1,10 @@
 //! Turns settled promises into events for the guest.
 
-use segno_core::{id::PromiseId, promise::Promise, tags};
+use segno_core::{promise::Promise, tags};
 use segno_guest::{Completion, Event, Signal};
 
 use super::LiveExecution;
-use crate::{claim::ExecutionError, values};
+use crate::{claim::ExecutionError, notifier::SettlementNotice, values};
 
 impl LiveExecution {
     /// Queues the event for this promise's settlement, if the promise has settled.
@@ -34,7 +34,7 @@ impl LiveExecution {
             && let Some(next) = self.next_signal()
         {
             self.watch.add(&next);
-            self.read(next).await?;
+            self.tell_settled(SettlementNotice::unread(next)).await?;
         }
         Ok(())
     }
@@ -45,13 +45,16 @@ impl LiveExecution {
             || self.recorder().is_of_object(promise.id())
     }
 
-    pub(super) async fn read(&mut self, first: PromiseId) -> Result<(), ExecutionError> {
-        let mut ids = vec![first];
-        while let Some(id) = self.watch.try_next() {
-            ids.push(id);
+    /// Queues the events of this promise and of all others that have settled by now.
+    pub(super) async fn tell_settled(
+        &mut self,
+        first: SettlementNotice,
+    ) -> Result<(), ExecutionError> {
+        let mut notices = vec![first];
+        while let Some(next) = self.watch.try_next() {
+            notices.push(next);
         }
-        let rows = self.worker.promises(&ids).await?;
-        for row in rows.into_iter().flatten() {
+        for row in self.worker.settled(notices).await? {
             self.tell(&row.promise);
         }
         Ok(())
@@ -59,7 +62,7 @@ impl LiveExecution {
 
     pub(super) async fn drain_settled(&mut self) -> Result<(), ExecutionError> {
         match self.watch.try_next() {
-            Some(id) => self.read(id).await,
+            Some(settled) => self.tell_settled(settled).await,
             None => Ok(()),
         }
     }

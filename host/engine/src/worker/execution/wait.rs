@@ -60,14 +60,14 @@ impl LiveExecution {
             () = self.session.active.abort.cancelled() => return Err(ExecutionError::Lost),
             () = self.session.active.cancel_request(), if !cancel_told => None,
             () = call_ended(&mut self.outcomes) => None,
-            id = self.watch.next() => Some(id),
+            settled = self.watch.next() => Some(settled),
             () = self.worker.draining.cancelled() => return self.suspend(awaits).await,
             () = hot_wait => return self.suspend(awaits).await,
         };
         let module = target::module_of(&self.promise);
         self.permit = Some(self.worker.run_limiter.permit(&module).await);
-        if let Some(id) = settled {
-            self.read(id).await?;
+        if let Some(settled) = settled {
+            self.tell_settled(settled).await?;
         }
         Ok(None)
     }

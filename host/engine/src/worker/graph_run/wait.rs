@@ -27,7 +27,7 @@ impl ClaimedRun {
             biased;
             () = self.session.active.abort.cancelled() => return Err(ExecutionError::Lost.into()),
             () = self.session.active.cancel_request() => None,
-            id = self.watch.next() => Some(id),
+            settled = self.watch.next() => Some(settled.id),
             () = self.worker.draining.cancelled() => return self.suspend(Vec::new()).await,
             () = hot_wait => return self.suspend(Vec::new()).await,
         };
@@ -38,8 +38,8 @@ impl ClaimedRun {
 
     /// Takes the promises that have settled by now. Returns true if there is one to read.
     fn take_settled(&mut self) -> bool {
-        while let Some(id) = self.watch.try_next() {
-            self.unseen.push_back(id);
+        while let Some(settled) = self.watch.try_next() {
+            self.unseen.push_back(settled.id);
         }
         !self.unseen.is_empty()
     }

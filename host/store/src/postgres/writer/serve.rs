@@ -155,7 +155,7 @@ impl WriterState {
             // The caller may be gone; the commit is valid regardless.
             let _ = submission.answer.send(Ok(replies));
         }
-        self.hints.committed(&committed.effects);
+        self.hints.committed(&committed.effects, &committed.state);
         committed.changes.tell(&*self.hints);
         self.notifications.add(&committed.effects);
     }

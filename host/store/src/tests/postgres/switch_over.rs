@@ -15,6 +15,7 @@ use segno_core::{
     reply::Reply,
     time::Millis,
     value::Value,
+    view::View,
 };
 use segno_env::{Clock as _, Runtime as _, SystemRuntime};
 use throwaway_postgres::{Cluster, Route};
@@ -33,7 +34,7 @@ use crate::{Hints, Store, StoreError, WorkQueue as _, postgres::PostgresStore};
 struct Heard(Mutex<BTreeSet<PromiseId>>);
 
 impl Hints for Heard {
-    fn committed(&self, _effects: &[Effect]) {}
+    fn committed(&self, _effects: &[Effect], _state: &View) {}
 
     fn heard(&self, effects: &[Effect]) {
         let settled = effects.iter().filter_map(|effect| match effect {
