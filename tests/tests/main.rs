@@ -14,6 +14,7 @@ mod crash;
 mod dependencies;
 mod dev;
 mod edits;
+mod endless;
 mod endpoint;
 mod endpoint_processes;
 mod events;

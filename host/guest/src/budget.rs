@@ -8,11 +8,14 @@ use wasmtime::{ResourceLimiter, UpdateDeadline};
 use super::{
     Limits,
     engine::TICK_MS,
+    interpreter::Interpreter,
     log_room::LogBudget,
     trap::TrapCause,
     turns::{InstanceTurn, TooManyComputing},
 };
 
+/// Maximum CPU time after its limit in which an interpreter says where it is.
+const LAST_WORDS_MS: u64 = 200;
 /// Minimum CPU time within an epoch for a guest to count as computing, not merely delayed.
 const WORTH_A_TURN: Duration = Duration::from_millis(TICK_MS / 2);
 
@@ -37,6 +40,11 @@ pub(super) struct Budget {
     refused_bytes: Option<usize>,
     /// True if the last allowed growth was also within the maximum that the guest itself declares.
     within_declared: bool,
+    /// The interpreter of a source module.
+    interpreter: Option<Interpreter>,
+    /// CPU time of this call, in milliseconds, when its interpreter was interrupted: the call is out
+    /// of time, and goes on only to say where it is.
+    interrupted_ms: Option<u64>,
     /// Epochs used by this call, in tenths.
     used: u64,
     /// True if the guest waited for the host in this epoch, and so did not use all of it.
@@ -58,6 +66,8 @@ impl Budget {
             table_elements: 0,
             refused_bytes: None,
             within_declared: true,
+            interpreter: None,
+            interrupted_ms: None,
             used: 0,
             waited: false,
             seen: None,
@@ -99,18 +109,40 @@ impl Budget {
         self.memory_bytes + self.table_elements * size_of::<usize>()
     }
 
-    /// Counts the memory of an image, of which wasmtime counts only the size that is declared.
+    /// Begins with the interpreter of a new instance. Counts the memory of its image, of which
+    /// wasmtime counts only the size that is declared.
     ///
     /// # Errors
     /// It is larger than the limit.
-    pub(super) fn begin_with(&mut self, image_bytes: usize) -> wasmtime::Result<()> {
+    pub(super) fn begin_with(
+        &mut self,
+        image_bytes: usize,
+        interpreter: Interpreter,
+    ) -> wasmtime::Result<()> {
         let limit = self.limits.memory_bytes;
         wasmtime::ensure!(
             image_bytes as u64 <= limit,
             "its memory has {image_bytes} bytes after its sources are loaded; the limit is {limit} (`limits.memory_bytes`)"
         );
         self.memory_bytes = self.memory_bytes.max(image_bytes);
+        self.interpreter = Some(interpreter);
         Ok(())
+    }
+
+    /// The interpreter of a source module.
+    pub(super) fn interpreter(&self) -> Option<&Interpreter> {
+        self.interpreter.as_ref()
+    }
+
+    /// The error of a call that is out of time, and goes on only to say where it is.
+    ///
+    /// # Errors
+    /// The call is one of these.
+    pub(super) fn check_time(&self) -> Result<(), TrapCause> {
+        match self.interrupted_ms {
+            Some(_) => Err(TrapCause::OutOfTime { limit_ms: self.limits.cpu_ms }),
+            None => Ok(()),
+        }
     }
 
     /// Memory size that the guest requested and was refused, in bytes. `None` if nothing was
@@ -122,6 +154,7 @@ impl Budget {
     /// Begins a new call and starts counting its CPU time.
     pub(super) fn begin_call(&mut self) {
         self.used = 0;
+        self.interrupted_ms = None;
         self.handed_over = 0;
         self.log_room.begin_call();
         self.turn.end();
@@ -154,8 +187,8 @@ impl Budget {
     pub(super) fn tick(&mut self) -> wasmtime::Result<UpdateDeadline> {
         // Above zero, so that a loop that keeps calling the host ends as well.
         self.used += if std::mem::take(&mut self.waited) { 1 } else { 10 };
-        let limit_ms = self.limits.cpu_ms;
-        if self.used * TICK_MS / 10 > limit_ms {
+        let (used_ms, limit_ms) = (self.used * TICK_MS / 10, self.limits.cpu_ms);
+        if used_ms > limit_ms && !self.says_where(used_ms) {
             return Err(TrapCause::OutOfTime { limit_ms }.into());
         }
         let is_long = self.turn.is_long() || (self.turn.takes_turns() && self.computes());
@@ -170,6 +203,19 @@ impl Budget {
             Some(next) => UpdateDeadline::YieldCustom(1, Box::pin(next)),
             None => UpdateDeadline::Continue(1),
         })
+    }
+
+    /// Returns true if a call that is out of time goes on, because its interpreter ends it.
+    fn says_where(&mut self, used_ms: u64) -> bool {
+        if let Some(interrupted_ms) = self.interrupted_ms {
+            return used_ms <= interrupted_ms + LAST_WORDS_MS;
+        }
+        let is_interrupted = self.interpreter.as_mut().is_some_and(Interpreter::interrupt);
+        if is_interrupted {
+            self.interrupted_ms = Some(used_ms);
+            self.log_room.close();
+        }
+        is_interrupted
     }
 
     /// Returns true if this call has computed since the last check. False for a call that has just

@@ -70,8 +70,16 @@ impl CommandPlace {
     }
 }
 
-/// A frame of a shim, `at FUNCTION (FILE:LINE)` or `at FILE:LINE`, with or without a column.
-fn frame(text: &str) -> Option<BacktraceFrame> {
+/// A line of a stack.
+pub(super) struct StackLine<'a> {
+    pub(super) function: &'a str,
+    pub(super) file: &'a str,
+    pub(super) line: u32,
+    pub(super) column: Option<u32>,
+}
+
+/// Reads `at FUNCTION (FILE:LINE)` or `at FILE:LINE`, with or without a column.
+pub(super) fn stack_line(text: &str) -> Option<StackLine<'_>> {
     let text = text.trim().strip_prefix("at ")?;
     let (function, place) = match text.strip_suffix(')').and_then(|text| text.rsplit_once('(')) {
         Some((function, place)) => (function.trim_end(), place),
@@ -85,6 +93,12 @@ fn frame(text: &str) -> Option<BacktraceFrame> {
         Some((file, line)) => (file, line, Some(last)),
         None => (rest, last, None),
     };
+    Some(StackLine { function, file, line, column })
+}
+
+/// A frame of a shim.
+fn frame(text: &str) -> Option<BacktraceFrame> {
+    let StackLine { function, file, line, column } = stack_line(text)?;
     Some(BacktraceFrame {
         function: cut(function.to_owned(), NAME_BYTES),
         file: Some(cut(file.to_owned(), NAME_BYTES)),

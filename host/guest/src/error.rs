@@ -2,7 +2,12 @@
 
 use segno_core::id::Digest;
 
-use super::{StopReason, backtrace::Backtrace, panics::Panic, text::cut};
+use super::{
+    StopReason,
+    backtrace::{Backtrace, BacktraceFrame},
+    panics::Panic,
+    text::cut,
+};
 
 /// Maximum size of a trap's message, in bytes.
 const MESSAGE_BYTES: usize = 4 << 10;
@@ -37,7 +42,8 @@ pub enum GuestError {
     },
     /// The guest used more CPU time in one call than the limit allows.
     #[error(
-        "the guest used more than {limit_ms} ms of CPU time in one call: look for a loop that does not end, split the work into steps, or raise `limits.cpu_ms`"
+        "the guest used more than {limit_ms} ms of CPU time in one call{}: look for a loop that does not end, split the work into steps, or raise `limits.cpu_ms`",
+        at(.backtrace)
     )]
     OutOfTime {
         limit_ms: u64,
@@ -99,6 +105,10 @@ impl GuestError {
         let cause = match self {
             Self::Panicked { panic, .. } => format!("the code failed at {}", panic.at),
             Self::Trap { message, .. } => format!("the guest trapped: {message}"),
+            // It is at another line of its loop each time.
+            Self::OutOfTime { limit_ms, .. } => {
+                Self::OutOfTime { limit_ms: *limit_ms, backtrace: None }.to_string()
+            }
             other => other.to_string(),
         };
         cut(cause, MESSAGE_BYTES)
@@ -149,6 +159,21 @@ fn with_key(function: &str) -> String {
     match function.split_once('/') {
         Some((object, function)) => format!("{object}@KEY/{function}"),
         None => format!("{function}@KEY/…"),
+    }
+}
+
+/// The innermost place of the author's code, as the end of a clause. Empty if it is not known.
+fn at(backtrace: &Option<Backtrace>) -> String {
+    let places = backtrace.iter().flat_map(|backtrace| &backtrace.own);
+    let place = places.filter_map(|frame| Some((frame, frame.file.as_ref()?, frame.line?))).next();
+    match place {
+        Some((BacktraceFrame { function, .. }, file, line)) if function.is_empty() => {
+            format!(", at {file}:{line}")
+        }
+        Some((BacktraceFrame { function, .. }, file, line)) => {
+            format!(", in `{function}` at {file}:{line}")
+        }
+        None => String::new(),
     }
 }
 

@@ -16,6 +16,7 @@ use super::{
     ActivityContext, Context, Event, Failure, FunctionDescription, FunctionLimits,
     HandlerDescription, MessageDescription, ObjectFunction, Outcome, Payload,
     border::{failure_is_json, outcome_is_json},
+    interpreter::{InstanceMemory, Interpreter, SourceLines},
     mapped::with_image,
     snapshot::{InstanceAccess, ModuleImage},
     trap::TrapCause,
@@ -62,6 +63,8 @@ pub(super) struct GuestExports {
     instance: Instance,
     places: ExportIndices,
     resume: TypedFunc<(Event,), ()>,
+    /// Its memories. Empty if they do not begin with an image.
+    memories: Vec<Arc<InstanceMemory>>,
 }
 
 impl<T: 'static> Clone for LinkedComponent<T> {
@@ -112,15 +115,15 @@ impl<T: Send + 'static> LinkedComponent<T> {
         image: Option<&Arc<ModuleImage>>,
     ) -> wasmtime::Result<GuestExports> {
         let instantiating = self.pre.instantiate_async(&mut *store);
-        let instance = match image {
+        let (instance, memories) = match image {
             Some(image) => with_image(image, instantiating).await?,
-            None => instantiating.await?,
+            None => (instantiating.await?, Vec::new()),
         };
         if let Some(image) = image {
             InstanceAccess::of(instance).begin(store, image).await?;
         }
         let resume = instance.get_typed_func(&mut *store, self.places.resume)?;
-        Ok(GuestExports { instance, places: self.places, resume })
+        Ok(GuestExports { instance, places: self.places, resume, memories })
     }
 }
 
@@ -143,6 +146,12 @@ impl HandlerIndices {
 }
 
 impl GuestExports {
+    /// The interpreter of an instance that begins with an image, and runs a bundle with these
+    /// lines.
+    pub(super) fn interpreter(&self, lines: Option<&Arc<SourceLines>>) -> Interpreter {
+        Interpreter::new(self.memories.clone(), lines.cloned())
+    }
+
     /// Access to the state that the instance keeps, if its component was made accessible.
     pub(super) fn access(&self) -> InstanceAccess {
         InstanceAccess::of(self.instance)

@@ -290,10 +290,10 @@ async fn begin(
     loaded: &LoadedModule,
     store: &mut Store<WorkflowState>,
 ) -> wasmtime::Result<GuestExports> {
-    let image = loaded.image.as_ref();
-    let exports = loaded.workflow.instantiate(store, image).await?;
-    if let Some(image) = image {
-        store.data_mut().budget.begin_with(image.memory_bytes())?;
+    let exports = loaded.workflow.instantiate(store, loaded.image.as_ref()).await?;
+    if let Some(image) = &loaded.image {
+        let interpreter = exports.interpreter(loaded.lines.as_ref());
+        store.data_mut().budget.begin_with(image.memory_bytes(), interpreter)?;
     }
     Ok(exports)
 }
@@ -329,7 +329,9 @@ impl InstanceCall {
         state.budget.end_call();
         let stop = state.wasi.as_mut().and_then(|wasi| wasi.end_call());
         let last_words = state.last_words();
+        let in_time = state.budget.check_time().map_err(wasmtime::Error::from);
         let value = answer
+            .and_then(|value| in_time.map(|()| value))
             .map_err(|error| explain(&error, &state.budget, FunctionKind::Workflow, last_words));
         let backtrace = value.as_ref().err().and_then(GuestError::backtrace).cloned();
         if let Some(stopped) = state.command_place.end(backtrace) {

@@ -52,6 +52,7 @@ mod wasi;
 mod backtrace;
 pub mod border;
 mod command_place;
+mod interpreter;
 mod panics;
 mod platform;
 mod trap;

@@ -8,8 +8,8 @@ use wasmtime::component::Component;
 
 use super::{
     GuestError, activity::ActivityState, described::ComponentDescription, engine::GuestEngine,
-    exports::LinkedComponent, link, loading_error::LoadingError, pool::ModuleShare,
-    snapshot::ModuleImage, workflow::WorkflowState,
+    exports::LinkedComponent, interpreter::SourceLines, link, loading_error::LoadingError,
+    pool::ModuleShare, snapshot::ModuleImage, workflow::WorkflowState,
 };
 
 /// The reason that a module could not be prepared.
@@ -43,6 +43,8 @@ pub(super) struct LoadedModule {
     pub(super) component: Component,
     /// The memory with which each instance begins. `None` for a module that is a component.
     pub(super) image: Option<Arc<ModuleImage>>,
+    /// The places of its bundle in the author's sources. `None` if it is no bundle.
+    pub(super) lines: Option<Arc<SourceLines>>,
     /// The module's share of places in the pool.
     pub(super) share: ModuleShare,
     /// True if the module imports any WASI interface.
@@ -73,6 +75,7 @@ impl LoadedModule {
         Ok(Self {
             component,
             image: None,
+            lines: None,
             share,
             wasi,
             workflow,
@@ -87,12 +90,14 @@ impl LoadedModule {
         engine: &GuestEngine,
         digest: Digest,
         image: ModuleImage,
+        lines: Option<SourceLines>,
     ) -> Result<Self, LoadError> {
         let component = self.component.clone();
         let share = engine.share(digest, &component).map_err(LoadError::Share)?;
         Ok(Self {
             component,
             image: Some(Arc::new(image)),
+            lines: lines.map(Arc::new),
             share,
             wasi: self.wasi,
             workflow: self.workflow.clone(),

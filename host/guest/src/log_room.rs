@@ -34,6 +34,8 @@ struct CallLogUse {
     used: usize,
     /// True once the line that reports dropped lines was logged.
     is_over: bool,
+    /// True if no line is logged any more.
+    is_closed: bool,
     /// The line of a panic, which is reported with the trap that follows.
     panic: Option<String>,
 }
@@ -61,6 +63,11 @@ impl LogBudget {
         *self.call() = CallLogUse::default();
     }
 
+    /// Drops the lines of the rest of this call.
+    pub(super) fn close(&self) {
+        self.call().is_closed = true;
+    }
+
     /// The line of this call's panic. `None` if it did not panic.
     pub(super) fn panic(&self) -> Option<String> {
         self.call().panic.clone()
@@ -75,6 +82,9 @@ impl LogBudget {
             None => line,
         };
         let mut call = self.call();
+        if call.is_closed {
+            return None;
+        }
         if call.panic.is_none() && is_panic(level, &line) {
             let line = cut(line, PANIC_BYTES.min(self.0.line_limit));
             call.panic = Some(line.clone());

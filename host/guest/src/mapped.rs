@@ -9,7 +9,7 @@
 //! that of the task that makes it ([`with_image`]).
 
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     fs::File,
     io,
     ops::Range,
@@ -26,7 +26,7 @@ use rustix::{
 };
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType, StackCreator, StackMemory};
 
-use super::snapshot::ModuleImage;
+use super::{interpreter::InstanceMemory, snapshot::ModuleImage};
 
 /// Maximum number of unused memories, and of unused stacks, that are kept for the next instance.
 const UNUSED: usize = 64;
@@ -52,19 +52,22 @@ tokio::task_local! {
 struct InstanceImage {
     image: Arc<ModuleImage>,
     next_part: Cell<usize>,
+    /// The memories that were made.
+    memories: RefCell<Vec<Arc<InstanceMemory>>>,
 }
 
-/// Makes an instance whose memories begin with those of `image`.
+/// Makes an instance whose memories begin with those of `image`. Returns it with its memories.
 pub(super) async fn with_image<T>(
     image: &Arc<ModuleImage>,
     instantiating: impl Future<Output = wasmtime::Result<T>>,
-) -> wasmtime::Result<T> {
-    let image = InstanceImage { image: Arc::clone(image), next_part: Cell::new(0) };
+) -> wasmtime::Result<(T, Vec<Arc<InstanceMemory>>)> {
+    let (image, next_part, memories) = (Arc::clone(image), Cell::new(0), RefCell::default());
+    let image = InstanceImage { image, next_part, memories };
     let checked = async {
         let made = instantiating.await?;
         let has_all = IMAGE.with(|image| image.next_part.get() == image.image.parts().len());
         wasmtime::ensure!(has_all, "it has other memories than its image");
-        Ok(made)
+        Ok((made, IMAGE.with(|image| image.memories.take())))
     };
     IMAGE.scope(image, checked).await
 }
@@ -79,7 +82,7 @@ struct MemoryImage {
 impl MemoryImage {
     /// The next part of the image of this task. `None` if it makes an instance without an image.
     fn next() -> Result<Option<Self>, String> {
-        let next = |InstanceImage { image, next_part }: &InstanceImage| {
+        let next = |InstanceImage { image, next_part, .. }: &InstanceImage| {
             let part = next_part.replace(next_part.get() + 1);
             match part < image.parts().len() {
                 true => Ok(Self { image: Arc::clone(image), part }),
@@ -167,7 +170,18 @@ impl MappedMemories {
                 range
             }
         };
-        Ok(MappedMemory { range: Some(range), len, guard, reserved, image, all: self.clone() })
+        let seen = Arc::new(InstanceMemory::new(range.at(guard), len));
+        // Without an image, nobody looks at it.
+        let _ = IMAGE.try_with(|image| image.memories.borrow_mut().push(Arc::clone(&seen)));
+        Ok(MappedMemory {
+            range: Some(range),
+            len,
+            guard,
+            reserved,
+            image,
+            seen,
+            all: self.clone(),
+        })
     }
 }
 
@@ -199,6 +213,8 @@ struct MappedMemory {
     reserved: usize,
     /// `None` if it began with zeros.
     image: Option<MemoryImage>,
+    /// The memory as its instance sees it.
+    seen: Arc<InstanceMemory>,
     all: MappedMemories,
 }
 
@@ -219,6 +235,7 @@ unsafe impl LinearMemory for MappedMemory {
         if len > self.len {
             range.open(self.guard + self.len..self.guard + len)?;
             self.len = len;
+            self.seen.set_len(len);
         }
         Ok(())
     }
@@ -231,6 +248,7 @@ unsafe impl LinearMemory for MappedMemory {
 
 impl Drop for MappedMemory {
     fn drop(&mut self) {
+        self.seen.set_len(0);
         let (Some(mut range), Some(image)) = (self.range.take(), self.image.take()) else { return };
         let (start, len) = (self.guard, image.len());
         let reset = range

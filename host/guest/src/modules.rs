@@ -17,6 +17,7 @@ use super::{
     cache::CodeCache,
     compile::CompileService,
     engine::GuestEngine,
+    interpreter::SourceLines,
     loaded::{LoadError, LoadedModule},
     loading,
     loading_error::LoadingError,
@@ -196,6 +197,7 @@ impl ModuleStore {
                 }
                 error => LoadError::Host(error),
             })?;
+        let lines = module.files().iter().find_map(|(_, content)| SourceLines::of(content));
         let image = match self.kept_image(digest).await? {
             Some(image) => image,
             None => {
@@ -204,7 +206,7 @@ impl ModuleStore {
                 self.keep_image(digest, image.map_err(LoadError::Sources)?).await?
             }
         };
-        Ok(Arc::new(runtime.with_sources(&self.engine, digest, image)?))
+        Ok(Arc::new(runtime.with_sources(&self.engine, digest, image, lines)?))
     }
 
     /// The image on disk. `None` if it is missing or damaged.

@@ -53,7 +53,18 @@ pub(super) fn explain(
     kind: FunctionKind,
     last_words: String,
 ) -> GuestError {
-    let backtrace = || error.downcast_ref::<WasmBacktrace>().and_then(Backtrace::of);
+    let backtrace = || {
+        let backtrace = error.downcast_ref::<WasmBacktrace>().and_then(Backtrace::of);
+        let own = budget.interpreter().map(|interpreter| interpreter.frames(&last_words));
+        let own = own.unwrap_or_default();
+        match backtrace {
+            Some(backtrace) if !own.is_empty() => Some(Backtrace { own, ..backtrace }),
+            backtrace => backtrace,
+        }
+    };
+    if let Err(TrapCause::OutOfTime { limit_ms }) = budget.check_time() {
+        return GuestError::OutOfTime { limit_ms, backtrace: backtrace() };
+    }
     match error.downcast_ref::<TrapCause>() {
         Some(TrapCause::Stopped(stop)) => {
             return GuestError::Stopped { stop: stop.clone(), backtrace: backtrace() };
@@ -65,7 +76,8 @@ pub(super) fn explain(
             return GuestError::OutputTooLarge { what: what.clone(), size: *size, limit: *limit };
         }
         Some(TrapCause::Refused(message)) => {
-            return GuestError::trap(message.clone(), last_words, backtrace());
+            let backtrace = backtrace();
+            return GuestError::trap(message.clone(), last_words, backtrace);
         }
         Some(TrapCause::Crowded { limit }) => return GuestError::Crowded { limit: *limit },
         Some(halt @ TrapCause::HostMemory(_)) => return GuestError::Host(halt.to_string()),

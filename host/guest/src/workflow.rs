@@ -74,6 +74,7 @@ impl WorkflowState {
     }
 
     fn answer(&self, ask: JournalCall) -> wasmtime::Result<Result<JournalAnswer, StopReason>> {
+        self.budget.check_time()?;
         if let Some(stop) = self.command_place.stop() {
             return Ok(Err(stop.clone()));
         }

@@ -5,12 +5,7 @@ use std::collections::BTreeMap;
 use segno_api::model::{JournalRecord, RecordKind, TreeNode, TreeQuery};
 use segno_client::Client;
 
-use super::{
-    CliError, Console,
-    console::YELLOW,
-    pages::PageOptions,
-    show::{failed_attempts, plain},
-};
+use super::{CliError, Console, console::YELLOW, pages::PageOptions, show::failed_attempts};
 
 /// Column at which journal lines name their record.
 const INDENT: usize = 18;
@@ -43,10 +38,10 @@ impl FailedAttempts {
     ) -> Result<(), CliError> {
         let index = record.index.filter(|_| record.kind == RecordKind::Command);
         let Some(node) = index.and_then(|index| self.0.get(&index)) else { return Ok(()) };
-        let Some(count) = failed_attempts(node.attempt) else { return Ok(()) };
         let error = node.attempt_error.as_ref().or(node.error.as_ref());
-        let error = error.map(|error| format!("; the last: {}", plain(error))).unwrap_or_default();
-        let line = console.paint(YELLOW, &format!("{count}{error}"));
+        let failed = failed_attempts(node.attempt, error.map(String::as_str));
+        let Some(failed) = failed else { return Ok(()) };
+        let line = console.paint(YELLOW, &failed);
         console.paragraph(&" ".repeat(INDENT), &line, INDENT)
     }
 }

@@ -316,7 +316,7 @@ fn attempts(wait: &Wait, now: i64) -> String {
             facts.push(format!("halted; `segno continue {}` sets it going again", wait.id));
         }
         Some(state) if wait.attempt > 0 => {
-            facts.extend(show::failed_attempts(wait.attempt));
+            facts.extend(show::failed_attempts(wait.attempt, None));
             let next = wait.retry_at_ms.filter(|_| state == InvocationState::Pending);
             facts.push(match next {
                 Some(at) if at > now => format!("the next {}", relative(at, now)),
@@ -364,7 +364,7 @@ fn children(invocation: &Invocation, console: &mut Console) -> Result<(), CliErr
             length(child.settled_at_ms.unwrap_or_else(now_ms) - child.created_at_ms)
         })
         .column(TextColumn::whole(""), |child| {
-            show::failed_attempts(child.attempt).unwrap_or_default()
+            show::failed_attempts(child.attempt, None).unwrap_or_default()
         });
     // Oldest first, as in the journal below.
     console.table(&table.rows(invocation.children.iter().rev()))

@@ -57,6 +57,7 @@ mod moment;
 mod new;
 mod payments;
 mod place;
+mod predecessor;
 mod proceed;
 mod promise;
 mod query;

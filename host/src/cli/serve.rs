@@ -16,10 +16,7 @@ use segno_services::{
     HttpConnector, Services,
     front::{self, RestateSettings},
 };
-use segno_store::{
-    postgres::PostgresConfig,
-    sqlite::{SqliteConfig, user_of},
-};
+use segno_store::{postgres::PostgresConfig, sqlite::SqliteConfig};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -31,7 +28,7 @@ use super::{
     compile,
     console::{CYAN, DIM},
     logging::{self, LogFormat},
-    node, open_files,
+    node, open_files, predecessor,
     resonate::ResonateOptions,
     restate::{RestateListeners, RestateOptions},
     serve_events::{EventOptions, push},
@@ -181,15 +178,12 @@ impl ServeArgs {
         let (limits, engine) = limits(&self.limits)?;
         let component_limit = limits.component_bytes;
         let jwt = self.tokens.jwt()?;
-        let listener = TcpListener::bind(self.listen).await.map_err(|error| {
-            // A host that is started twice finds its port taken first; the data directory has the
-            // reason.
-            match (error.kind(), &store) {
-                (ErrorKind::AddrInUse, StoreConfig::Sqlite(config)) => user_of(&config.dir)
-                    .map_or_else(|| taken(self.listen, &error), |used| other("in-use", &used)),
-                _ => taken(self.listen, &error),
-            }
-        })?;
+        // First: the port of a host that is started twice is taken as well, and says less.
+        if let StoreConfig::Sqlite(config) = &store {
+            predecessor::ended(&config.dir).await.map_err(|used| other("in-use", &used))?;
+        }
+        let listener =
+            TcpListener::bind(self.listen).await.map_err(|error| taken(self.listen, &error))?;
         let address = listener.local_addr()?;
         let access = AccessControl::signed(address, token, jwt, self.insecure, self.names.clone())
             .map_err(|error| CliError::Usage(error.to_string()))?;

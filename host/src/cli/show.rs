@@ -118,13 +118,25 @@ pub fn failure_line(failure: &FailureView) -> String {
     )
 }
 
-/// Formats as `2 attempts failed`. `None` if none did.
-pub fn failed_attempts(count: u32) -> Option<String> {
-    match count {
-        0 => None,
-        1 => Some("1 attempt failed".to_owned()),
-        _ => Some(format!("{count} attempts failed")),
-    }
+/// Formats as `2 attempts failed, the last one with 500: no room`. `None` if none did.
+pub fn failed_attempts(count: u32, last_error: Option<&str>) -> Option<String> {
+    let (attempts, last) = match count {
+        0 => return None,
+        1 => ("1 attempt failed".to_owned(), ""),
+        _ => (format!("{count} attempts failed"), ", the last one"),
+    };
+    Some(match last_error.map(|error| (of_attempt(error), error)) {
+        None => attempts,
+        Some((Some(reason), _)) => format!("{attempts}{last} with {}", plain(reason)),
+        Some((None, error)) => format!("{attempts}{last}: {}", plain(error)),
+    })
+}
+
+/// The code and message of a failure, from `failure: attempt 2 failed with 500: no room`. `None`
+/// for another error.
+fn of_attempt(error: &str) -> Option<&str> {
+    let (number, reason) = error.strip_prefix("failure: attempt ")?.split_once(" failed with ")?;
+    number.parse::<u32>().is_ok().then_some(reason)
 }
 
 /// A size in bytes, with a unit.

@@ -30,6 +30,9 @@ Examples:
 pub struct StartArgs {
     #[command(flatten)]
     what: InvocationArgs,
+    /// Refused: `segno call` waits.
+    #[arg(long, hide = true, value_name = "LENGTH", num_args = 0..=1)]
+    wait: Option<Option<String>>,
 }
 
 /// The parameters of a start; shared with `call`.
@@ -100,6 +103,12 @@ impl StartArgs {
         client: &Client,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
+        if self.wait.is_some() {
+            return Err(CliError::Usage(
+                "`segno start` does not wait for the end; `segno call` takes the same arguments, waits and prints the output"
+                    .to_owned(),
+            ));
+        }
         let started = client.start(&self.what.request(None)?).await?;
         report(&started, "started", console)
     }

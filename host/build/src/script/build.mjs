@@ -106,36 +106,91 @@ const insteadOf = {
 /// The package that a file belongs to, if it is not one of the project's own.
 const packageOf = (file) => /^.*[/\\]node_modules[/\\]((?:@[^/\\]+[/\\])?[^/\\]+)/.exec(file)?.[1].replaceAll('\\', '/');
 
+/// The name of the package in the specifier of an import.
+const packageIn = (specifier) => specifier.split('/').slice(0, specifier.startsWith('@') ? 2 : 1).join('/');
+
+/// What packages need that a host does not have, by package: names of modules of Node, or native code.
+const refused = new Map();
+/// The packages that each package imports.
+const imported = new Map();
+/// The imports of packages in the author's files: file and specifier.
+const ownImports = [];
+
+function added(map, key, value) {
+  if (!map.has(key)) map.set(key, new Set());
+  map.get(key).add(value);
+}
+
 /// Refuses modules of Node in words that help. A package of the same name is taken.
 const withoutNode = {
   name: 'without-node',
   setup(build) {
-    // A package is refused once, and not for each module that it needs.
-    const refused = new Set();
     const names = builtinModules.map((name) => name.replace(/[/]/g, '[/]')).join('|');
     build.onResolve({ filter: new RegExp(`^(node:.*|${names})$`) }, async ({ path: name, pluginData, ...where }) => {
       if (pluginData === 'asked') return undefined;
       const { importer, resolveDir, kind } = where;
       const found = name.startsWith('node:') ? undefined : await build.resolve(name, { importer, resolveDir, kind, pluginData: 'asked' });
       if (found && found.errors.length === 0) return found;
-      const module = name.replace(/^node:/, '');
       const needing = packageOf(importer);
       if (needing !== undefined) {
-        if (refused.has(needing)) return { path: name, external: true };
-        refused.add(needing);
-        const advice = insteadOf[needing] ?? 'use a package in plain JavaScript';
-        return { errors: [{ text: `the package \`${needing}\` needs \`${name}\` of Node, which a host does not have: ${advice}` }] };
+        added(refused, needing, `\`${name}\` of Node`);
+        return { path: name, external: true };
       }
-      const advice = instead[module] ? `: ${instead[module]}` : '';
-      return { errors: [{ text: `\`${name}\` is a module of Node, which a host does not have${advice}` }] };
+      const advice = instead[name.replace(/^node:/, '')];
+      return { errors: [{ text: `\`${name}\` is a module of Node, which a host does not have${advice ? `: ${advice}` : ''}` }] };
+    });
+    build.onResolve({ filter: /^[^./\\]/ }, ({ path: specifier, importer }) => {
+      const importing = packageOf(importer);
+      if (importing === undefined) ownImports.push({ importer, specifier });
+      else added(imported, importing, packageIn(specifier));
+      return undefined;
     });
     build.onLoad({ filter: /[.]node$/ }, ({ path: file }) => {
       const needing = packageOf(file);
-      const advice = insteadOf[needing] ?? 'use a package in plain JavaScript';
-      return { errors: [{ text: `${needing === undefined ? `\`${file}\`` : `the package \`${needing}\``} has native code, which cannot run on a host: ${advice}` }] };
+      if (needing === undefined) return { errors: [{ text: `\`${file}\` has native code, which cannot run on a host: use plain JavaScript` }] };
+      added(refused, needing, 'native code');
+      return { contents: '' };
     });
   },
 };
+
+/// An error for each import of the author that leads to a refused package.
+function refusals() {
+  const errors = [];
+  for (const { importer, specifier } of ownImports) {
+    const name = packageIn(specifier);
+    const reached = new Set([name]);
+    for (const one of reached) for (const next of imported.get(one) ?? []) reached.add(next);
+    const needing = [...reached].find((one) => refused.has(one));
+    if (needing === undefined) continue;
+    const advice = insteadOf[name] ?? insteadOf[needing] ?? 'use a package in plain JavaScript';
+    const through = needing === name ? '' : ` needs the package \`${needing}\`, which`;
+    errors.push({ text: `the package \`${name}\`${through} needs ${listed([...refused.get(needing)])}, which a host does not have: ${advice}`, location: located(importer, specifier) });
+  }
+  // Files of packages without an import of the author, such as those of a workspace.
+  if (errors.length === 0) for (const [name, needed] of refused) {
+    errors.push({ text: `the package \`${name}\` needs ${listed([...needed])}, which a host does not have: ${insteadOf[name] ?? 'use a package in plain JavaScript'}` });
+  }
+  return errors;
+}
+
+/// `a`, `b` and 3 more.
+function listed(needed) {
+  const [first, second, ...more] = needed.sort();
+  if (second === undefined) return first;
+  const last = more.length === 0 ? '' : ` and ${more.length} more`;
+  const names = [first, second].map((text) => text.replace(/ of Node$/, ''));
+  return `${names.join(last ? ', ' : ' and ')}${last}${needed.some((text) => text.endsWith(' of Node')) ? ' of Node' : ''}`;
+}
+
+/// The place of an import in a file.
+function located(file, specifier) {
+  const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : [];
+  const columns = lines.map((text) => Math.max(text.indexOf(`'${specifier}'`), text.indexOf(`"${specifier}"`)));
+  const line = columns.findIndex((column) => column >= 0);
+  if (line < 0) return null;
+  return { file: path.relative('.', file), line: line + 1, column: columns[line], length: specifier.length + 2, lineText: lines[line] };
+}
 
 const sdk = sdkOfProject();
 const source = { sourcefile: 'segno-entry.js', resolveDir: path.resolve('.'), loader: 'js' };
@@ -168,7 +223,7 @@ function worded(error) {
   }
   const [, missing] = /^Could not resolve "([^"]+)"$/.exec(error.text) ?? [];
   if (missing === undefined || missing.startsWith('.')) return own;
-  const name = missing.split('/').slice(0, missing.startsWith('@') ? 2 : 1).join('/');
+  const name = packageIn(missing);
   return { ...own, text: `the package \`${name}\` is not installed: is it misspelled? If not: \`npm install ${name}\``, notes: [] };
 }
 
@@ -187,8 +242,9 @@ try {
   });
 } catch (error) {
   if (!error.errors) throw error;
-  fail(await shown(error.errors.map(worded), 'error'));
+  fail(await shown([...error.errors.map(worded), ...refusals()], 'error'));
 }
+if (refused.size > 0) fail(await shown(refusals(), 'error'));
 process.stderr.write(await shown(built.warnings, 'warning'));
 const lined = table(JSON.parse(readFileSync(`${bundle}.map`, 'utf8')));
 // The shim's own lines explain nothing to an author.

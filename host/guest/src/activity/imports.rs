@@ -19,6 +19,7 @@ impl types::Host for ActivityState {}
 
 impl activity::Host for ActivityState {
     async fn heartbeat(&mut self, progress: Option<Payload>) -> wasmtime::Result<bool> {
+        self.budget.check_time()?;
         let limit = self.budget.limits().output_bytes.min(PROGRESS_BYTES);
         check_size(progress.as_ref().map_or(0, size), limit, || {
             "progress (store what is larger outside, and report where it is)".into()
@@ -35,6 +36,7 @@ impl activity::Host for ActivityState {
         &mut self,
         request: HttpRequest,
     ) -> wasmtime::Result<Result<HttpResponse, Failure>> {
+        self.budget.check_time()?;
         let limit = self.budget.limits().output_bytes;
         let size = request.body.as_ref().map_or(0, size);
         check_size(size, limit, || format!("HTTP request to `{}`", request.url))?;
@@ -130,6 +132,7 @@ impl ActivityState {
         &mut self,
         work: impl FnOnce(&ActivityFiles) -> Result<T, Failure> + Send + 'static,
     ) -> wasmtime::Result<Result<T, Failure>> {
+        self.budget.check_time()?;
         self.budget.waited();
         let files = ActivityFiles::new(Arc::clone(&self.grants));
         Ok(tokio::task::spawn_blocking(move || work(&files)).await?)

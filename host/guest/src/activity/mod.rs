@@ -22,8 +22,8 @@ use super::{
     cost,
     described::known,
     exports::LinkedComponent,
+    loaded::LoadedModule,
     policy::Secrets,
-    snapshot::ModuleImage,
     trap::{TrapCause, check_size, explain},
     wasm::Wasm,
 };
@@ -68,8 +68,7 @@ pub(super) async fn perform(
     store.set_epoch_deadline(1);
     let running = wasm.engine.running();
     let turn = store.data().budget.turn();
-    let image = loaded.image.clone();
-    let attempt = AttemptCall { store, image, function: function.to_owned(), input, context };
+    let attempt = AttemptCall { store, loaded, function: function.to_owned(), input, context };
     turn.taking(async move {
         // Declared before the store, which is dropped first: the next instance then finds the
         // places free.
@@ -82,8 +81,7 @@ pub(super) async fn perform(
 /// A call with everything that it needs, so that it can move between threads.
 struct AttemptCall {
     store: Store<ActivityState>,
-    /// The memory with which the instance begins; see [`LoadedModule::image`](super::loaded::LoadedModule::image).
-    image: Option<Arc<ModuleImage>>,
+    loaded: Arc<LoadedModule>,
     function: String,
     input: Payload,
     context: ActivityContext,
@@ -110,14 +108,16 @@ impl AttemptCall {
     }
 
     async fn call(&mut self, linked: LinkedComponent<ActivityState>) -> wasmtime::Result<Outcome> {
-        let Self { store, image, function, input, context } = self;
-        let exports = linked.instantiate(store, image.as_ref()).await?;
-        if let Some(image) = image {
-            store.data_mut().budget.begin_with(image.memory_bytes())?;
+        let Self { store, loaded, function, input, context } = self;
+        let exports = linked.instantiate(store, loaded.image.as_ref()).await?;
+        if let Some(image) = &loaded.image {
+            let interpreter = exports.interpreter(loaded.lines.as_ref());
+            store.data_mut().budget.begin_with(image.memory_bytes(), interpreter)?;
         }
         store.data().host.clone().begin().await;
         let (input, context) = (input.clone(), context.clone());
         let outcome = exports.perform(store, function.clone(), input, context).await?;
+        store.data().budget.check_time()?;
         let limit = store.data().budget.limits().output_bytes;
         check_size(outcome_size(&outcome), limit, || format!("result of `{function}`"))?;
         outcome_is_json(&outcome, || format!("result of `{function}`"))

@@ -88,7 +88,10 @@ async fn attempts_that_failed_before_a_step_ended_are_told() {
             .await;
         Claim { version: Version(version + 1), ..claim }
     };
-    for (words, attempts) in [("busy", 1), ("no \u{1b}[31mroom", 2)] {
+    for (words, attempts) in [
+        ("attempt 1 failed with 503: busy", 1),
+        ("attempt 2 failed with 500: no \u{1b}[31mroom", 2),
+    ] {
         let claim = acquire(2 * (attempts - 1)).await;
         let error = Note {
             kind: Text::from("failure"),
@@ -106,7 +109,8 @@ async fn attempts_that_failed_before_a_step_ended_are_told() {
     world.command(Command::TaskFulfill { claim, records, logs, verdict, value }).await;
     let said = run(&server, &["tree", "order"]).await;
     let last = said.out.lines().last().unwrap_or_default();
-    assert!(last.contains("2 attempts failed; the last: failure: no \u{fffd}[31mroom"), "{last}");
+    let words = "2 attempts failed, the last one with 500: no \u{fffd}[31mroom";
+    assert!(last.contains(words), "{last}");
 
     // The same behind the record of the step, which does not mention them.
     let (out, err) = (WrittenBytes::default(), WrittenBytes::default());
@@ -129,6 +133,5 @@ async fn attempts_that_failed_before_a_step_ended_are_told() {
     {
         failed.show(&record(kind, index), &mut console).expect("it is written");
     }
-    let words = "2 attempts failed; the last: failure: no \u{fffd}[31mroom";
     assert_eq!(out.text(), format!("{:18}{words}\n", ""));
 }

@@ -42,6 +42,15 @@ async fn every_command_has_examples_and_completions() {
     }
 }
 
+#[tokio::test]
+async fn a_start_that_is_to_wait_is_told_of_the_command_that_waits() {
+    for wait in [&["--wait"][..], &["--wait", "30s"], &["--wait=30s"]] {
+        let said = run("http://127.0.0.1:1", &[&["start", "a/b", "1"], wait].concat()).await;
+        assert_eq!(said.exit, Exit::Usage);
+        assert!(said.err.contains("`segno call` takes the same arguments"), "{}", said.err);
+    }
+}
+
 #[test]
 fn wrong_usage_ends_with_code_2() {
     for arguments in [

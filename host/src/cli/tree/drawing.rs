@@ -250,9 +250,7 @@ fn note(node: &TreeNode) -> String {
         notes.push("detached".to_owned());
     }
     if node.settled_at_ms.is_some() {
-        notes.extend(failed_attempts(node.attempt));
-        notes
-            .extend(node.attempt_error.as_ref().map(|error| format!("the last: {}", plain(error))));
+        notes.extend(failed_attempts(node.attempt, node.attempt_error.as_deref()));
     }
     if let Some(error) = &node.error {
         notes.push(plain(error));
