@@ -46,9 +46,16 @@ impl FromStr for Digest {
     }
 }
 
+/// Hexadecimal digits; a precision limits their number.
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut hex = [0; 64];
+        for (pair, byte) in hex.chunks_exact_mut(2).zip(self.0) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 15)];
+        }
+        f.pad(str::from_utf8(&hex).map_err(|_| fmt::Error)?)
     }
 }
 
@@ -70,6 +77,7 @@ mod tests {
             "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
         );
         assert_eq!(digest.to_string().parse(), Ok(digest));
+        assert_eq!(format!("{digest:.12}"), "e3b0c44298fc");
         for wrong in ["", "e3", &"g".repeat(64), &"é".repeat(32)] {
             assert!(wrong.parse::<Digest>().is_err(), "{wrong}");
         }

@@ -19,20 +19,17 @@ pub const GUEST: &str = "segno::guest";
 pub fn span(holder: &Holder, acquired: &TaskReply) -> Span {
     let promise: &Promise = &acquired.promise;
     let (function, module) = (target::function_of(promise), target::module_of(promise));
-    let span = tracing::error_span!(
+    // The first 12 digits identify the module well enough.
+    let digest = acquired.task.module.map(|digest| format!("{digest:.12}"));
+    tracing::error_span!(
         "execution",
         invocation = %acquired.task.id,
         function = &*function,
         module,
-        digest = tracing::field::Empty,
+        digest,
         version = acquired.task.version.0,
         node = %holder.node,
-    );
-    if let Some(digest) = acquired.task.module {
-        // The first 12 digits identify the module well enough.
-        span.record("digest", &digest.to_string()[..12]);
-    }
-    span
+    )
 }
 
 /// Logs a line of a guest, at its level. The span identifies the invocation.
