@@ -98,6 +98,7 @@ mod memory;
     clippy::allow_attributes_without_reason,
     clippy::undocumented_unsafe_blocks,
     clippy::unwrap_used,
+    unreachable_pub,
     reason = "it is generated"
 )]
 pub mod bindings;

@@ -453,19 +453,19 @@ mod lists {
         Ok(!progress.approved)
     }
 
-    pub mod with_query {
+    pub(crate) mod with_query {
         segno::module!(super::asked, super::number);
     }
 
-    pub mod with_two_of_one_name {
+    pub(crate) mod with_two_of_one_name {
         segno::module!(super::order, super::step, super::again);
     }
 
-    pub mod with_two_kinds_of_one_name {
+    pub(crate) mod with_two_kinds_of_one_name {
         segno::module!(super::order, super::let_pass, super::may_approve);
     }
 
-    pub mod without_the_workflow {
+    pub(crate) mod without_the_workflow {
         segno::module!(super::elsewhere::other, super::step);
     }
 }

@@ -13,7 +13,7 @@ use tests::shell::{Said, Shell};
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 /// The parts that differ between languages.
-pub struct Course {
+pub(crate) struct Course {
     /// Name of the language for `segno new`.
     language: &'static str,
     /// Command that installs what the new project needs; empty if there is nothing to install.
@@ -78,7 +78,7 @@ const RUST: Course = Course {
     nonsense: ["fn nonsense(", "src/lib.rs:N:"],
 };
 
-pub const TYPESCRIPT: Course = Course {
+pub(crate) const TYPESCRIPT: Course = Course {
     language: "ts",
     install: "npm install --no-audit --no-fund",
     test: ["npm run lint && npm test", "# pass 3"],
@@ -137,7 +137,7 @@ export const Basket = object({ state: { goods: z.array(z.string()) } }, ({ exclu
 }));
 ";
 
-pub const PYTHON: Course = Course {
+pub(crate) const PYTHON: Course = Course {
     language: "py",
     install: "python3 -m venv .venv && .venv/bin/pip install --quiet -r requirements.txt",
     test: [".venv/bin/ruff check && .venv/bin/mypy && .venv/bin/pytest", "3 passed"],
@@ -225,7 +225,7 @@ fn the_first_hour_in_python() {
 }
 
 /// True if projects can be built here, which a project with an error shows.
-pub fn has_tools(course: &Course) -> bool {
+pub(crate) fn has_tools(course: &Course) -> bool {
     let language = course.language;
     let wanted = env::var("SEGNO_CLIENTS").unwrap_or_default();
     if wanted.is_empty() {

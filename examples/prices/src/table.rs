@@ -7,12 +7,12 @@ const COLUMNS: &str = "article,cents";
 
 /// Prices in cents, by article.
 #[derive(Debug, Default, PartialEq)]
-pub struct Table(BTreeMap<String, u64>);
+pub(crate) struct Table(BTreeMap<String, u64>);
 
 impl Table {
     /// Parses the table. Returns it with the number of lines without a price. For a duplicate
     /// article, the lower price counts.
-    pub fn read(text: &str) -> (Self, u64) {
+    pub(crate) fn read(text: &str) -> (Self, u64) {
         let mut table = Self::default();
         let mut dropped = 0;
         for line in text.lines().map(str::trim) {
@@ -36,25 +36,25 @@ impl Table {
     }
 
     /// Adds the prices of another table.
-    pub fn merge(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
         for (article, cents) in other.0 {
             self.add(&article, cents);
         }
     }
 
     /// Number of articles.
-    pub fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.0.len() as u64
     }
 
     /// The article with the lowest price; of several, the first by name.
-    pub fn cheapest(&self) -> Option<(&str, u64)> {
+    pub(crate) fn cheapest(&self) -> Option<(&str, u64)> {
         let cheapest = self.0.iter().min_by_key(|(_, cents)| **cents);
         cheapest.map(|(article, cents)| (article.as_str(), *cents))
     }
 
     /// The sum of all prices.
-    pub fn total_cents(&self) -> u64 {
+    pub(crate) fn total_cents(&self) -> u64 {
         self.0.values().sum()
     }
 }

@@ -16,7 +16,7 @@ use crate::limit::LimitArguments;
 
 /// All arguments; the kind of the function decides which of them are allowed.
 #[derive(Default)]
-pub struct AttributeArguments {
+pub(crate) struct AttributeArguments {
     pub name: Option<LitStr>,
     pub signals: Option<Ident>,
     pub promises: Option<Ident>,
@@ -30,7 +30,7 @@ pub struct AttributeArguments {
 
 impl AttributeArguments {
     /// An expression of type `segno::Defaults`.
-    pub fn defaults(&self) -> TokenStream {
+    pub(crate) fn defaults(&self) -> TokenStream {
         let signals = self.signals.is_some();
         let timeout = option(self.timeout.map(duration));
         let retry = option(
@@ -40,7 +40,7 @@ impl AttributeArguments {
     }
 }
 
-pub fn option(value: Option<TokenStream>) -> TokenStream {
+pub(crate) fn option(value: Option<TokenStream>) -> TokenStream {
     match value {
         Some(value) => quote!(::core::option::Option::Some(#value)),
         None => quote!(::core::option::Option::None),
@@ -54,7 +54,7 @@ fn duration(duration: Duration) -> TokenStream {
 
 impl AttributeArguments {
     /// The method `messages` of `segno::Function`. `None` if the function has no messages.
-    pub fn messages(&self) -> Option<TokenStream> {
+    pub(crate) fn messages(&self) -> Option<TokenStream> {
         let messages = &self.messages;
         (!messages.is_empty()).then(|| {
             quote! {
@@ -66,7 +66,7 @@ impl AttributeArguments {
     }
 
     /// The method `limits` of `segno::Function`. `None` if the function has no limit.
-    pub fn limits(&self) -> Option<TokenStream> {
+    pub(crate) fn limits(&self) -> Option<TokenStream> {
         self.limit.as_ref().map(LimitArguments::method)
     }
 }
@@ -110,7 +110,7 @@ impl Parse for AttributeArguments {
     }
 }
 
-pub fn comma(input: ParseStream) -> syn::Result<()> {
+pub(crate) fn comma(input: ParseStream) -> syn::Result<()> {
     if !input.is_empty() {
         input.parse::<Token![,]>()?;
     }
@@ -152,7 +152,7 @@ fn name(input: ParseStream) -> syn::Result<LitStr> {
     Ok(name)
 }
 
-pub fn written_duration(input: ParseStream) -> syn::Result<Duration> {
+pub(crate) fn written_duration(input: ParseStream) -> syn::Result<Duration> {
     input.parse::<Token![=]>()?;
     let text: LitStr = input.parse()?;
     humantime::parse_duration(&text.value()).map_err(|error| {

@@ -15,7 +15,7 @@ use syn::{
 use crate::arguments::AttributeArguments;
 
 #[derive(Clone, Copy)]
-pub enum DurableKind {
+pub(crate) enum DurableKind {
     Workflow,
     Activity,
 }
@@ -75,7 +75,7 @@ fn check(kind: DurableKind, item: &ItemFn) -> syn::Result<FunctionSignature<'_>>
 }
 
 /// Expands the function; `more` is added to its implementation of `segno::Function`.
-pub fn expand(
+pub(crate) fn expand(
     kind: DurableKind,
     arguments: &AttributeArguments,
     item: &ItemFn,
@@ -142,7 +142,7 @@ pub fn expand(
 }
 
 /// The hidden type of a durable function, and its implementation of `segno::Function`.
-pub struct Implementation<'a> {
+pub(crate) struct Implementation<'a> {
     pub handle: &'a Ident,
     pub visibility: &'a Visibility,
     pub context: &'a TokenStream,
@@ -158,7 +158,7 @@ pub struct Implementation<'a> {
 }
 
 impl Implementation<'_> {
-    pub fn expand(self) -> TokenStream {
+    pub(crate) fn expand(self) -> TokenStream {
         let Self { handle, visibility, context, input, output, name, more, begin, .. } = self;
         let summary = match self.summary {
             Some(summary) => quote!(::core::option::Option::Some(#summary)),
@@ -220,7 +220,7 @@ impl Implementation<'_> {
 }
 
 /// The first paragraph of the documentation. `None` if there is none.
-pub fn summary(attributes: &[Attribute]) -> Option<String> {
+pub(crate) fn summary(attributes: &[Attribute]) -> Option<String> {
     let mut lines = Vec::new();
     for attribute in attributes {
         let Meta::NameValue(pair) = &attribute.meta else { continue };

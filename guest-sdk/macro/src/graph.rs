@@ -17,7 +17,7 @@ use crate::{
     function::{self, DurableKind},
 };
 
-pub fn expand(arguments: &AttributeArguments, item: &ItemFn) -> syn::Result<TokenStream> {
+pub(crate) fn expand(arguments: &AttributeArguments, item: &ItemFn) -> syn::Result<TokenStream> {
     let signature = &item.sig;
     if let Some(signals) = arguments.signals.as_ref().or(arguments.promises.as_ref()) {
         let message = "a graph is sent nothing itself: its nodes wait for signals and promises";

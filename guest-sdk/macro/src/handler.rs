@@ -17,7 +17,7 @@ use syn::{
 use crate::function::summary;
 
 #[derive(Clone, Copy, PartialEq)]
-pub enum AnswerKind {
+pub(crate) enum AnswerKind {
     Query,
     Update,
 }
@@ -36,7 +36,7 @@ impl AnswerKind {
 }
 
 /// Parsed arguments: `order, name = "…", validate = …`.
-pub struct HandlerArguments {
+pub(crate) struct HandlerArguments {
     workflow: Path,
     name: Option<LitStr>,
     validate: Option<Path>,
@@ -132,7 +132,7 @@ fn check(kind: AnswerKind, item: &ItemFn) -> syn::Result<HandlerSignature<'_>> {
     Ok(HandlerSignature { shared, input, output })
 }
 
-pub fn expand(
+pub(crate) fn expand(
     kind: AnswerKind,
     arguments: &HandlerArguments,
     item: &ItemFn,

@@ -16,7 +16,7 @@ use crate::{
     function::{Implementation, summary},
 };
 
-pub fn expand(arguments: &TokenStream, item: Item) -> syn::Result<TokenStream> {
+pub(crate) fn expand(arguments: &TokenStream, item: Item) -> syn::Result<TokenStream> {
     if !arguments.is_empty() {
         return Err(Error::new(arguments.span(), "`#[segno::object]` takes no arguments"));
     }

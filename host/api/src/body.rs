@@ -35,7 +35,7 @@ const JSON_LIMIT: usize = 4 * 1024 * 1024;
 
 /// A JSON body, and the memory that it takes, held until its handler ends. An empty body reads as
 /// `{}`.
-pub struct JsonBody<T>(pub T, pub BodyPermit);
+pub(crate) struct JsonBody<T>(pub T, pub BodyPermit);
 
 impl<T: DeserializeOwned> FromRequest<Api> for JsonBody<T> {
     type Rejection = ApiError;
@@ -51,7 +51,7 @@ impl<T: DeserializeOwned> FromRequest<Api> for JsonBody<T> {
 const PLAN_LIMIT: usize = 20 * 1024 * 1024;
 
 /// Like [`JsonBody`], for bodies with plans, which may be larger.
-pub struct PlanBody<T>(pub T, pub BodyPermit);
+pub(crate) struct PlanBody<T>(pub T, pub BodyPermit);
 
 impl<T: DeserializeOwned> FromRequest<Api> for PlanBody<T> {
     type Rejection = ApiError;
@@ -79,7 +79,7 @@ async fn json_bytes(
 }
 
 /// The parsed query of the URL.
-pub struct UrlQuery<T>(pub T);
+pub(crate) struct UrlQuery<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequestParts<Api> for UrlQuery<T> {
     type Rejection = ApiError;
@@ -92,7 +92,7 @@ impl<T: DeserializeOwned> FromRequestParts<Api> for UrlQuery<T> {
 }
 
 /// The single variable segment of a path, decoded. It may contain slashes, written as `%2F`.
-pub struct PathSegment(pub String);
+pub(crate) struct PathSegment(pub String);
 
 impl FromRequestParts<Api> for PathSegment {
     type Rejection = ApiError;
@@ -106,7 +106,7 @@ impl FromRequestParts<Api> for PathSegment {
 }
 
 /// Several segments of the path, decoded.
-pub struct PathSegments<T>(pub T);
+pub(crate) struct PathSegments<T>(pub T);
 
 impl<T: DeserializeOwned + Send> FromRequestParts<Api> for PathSegments<T> {
     type Rejection = ApiError;
@@ -163,7 +163,7 @@ fn parse<T: DeserializeOwned>(
 }
 
 /// Refuses a body whose content type is not `wanted`.
-pub fn check_type(headers: &HeaderMap, wanted: &'static str) -> Result<(), ApiError> {
+pub(crate) fn check_type(headers: &HeaderMap, wanted: &'static str) -> Result<(), ApiError> {
     let given = headers
         .get(header::CONTENT_TYPE)
         .map_or("missing", |given| given.to_str().unwrap_or("unreadable"));

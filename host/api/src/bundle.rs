@@ -35,7 +35,7 @@ const CHUNK: usize = 64 << 10;
     params(("id" = String, Path, description = "The invocation; a slash is written %2F"), BundleQuery),
     responses((status = 200, body = Vec<u8>, content_type = "application/vnd.segno.bundle"), Refusals),
 )]
-pub async fn of_invocation(
+pub(crate) async fn of_invocation(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
     UrlQuery(query): UrlQuery<BundleQuery>,
@@ -55,7 +55,7 @@ pub async fn of_invocation(
     ),
     responses((status = 200, body = Vec<u8>, content_type = "application/vnd.segno.bundle"), Refusals),
 )]
-pub async fn in_flight(
+pub(crate) async fn in_flight(
     State(api): State<Api>,
     PathSegment(module): PathSegment,
     UrlQuery(query): UrlQuery<BundleQuery>,

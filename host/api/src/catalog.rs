@@ -24,7 +24,7 @@ const FRESH: Millis = Millis(2_000);
 
 /// The cached modules.
 #[derive(Default)]
-pub struct Catalog {
+pub(crate) struct Catalog {
     modules: Mutex<Option<(Timestamp, Arc<CatalogModules>)>>,
     /// Held by the request that reloads an outdated list; other requests wait for it.
     reading: tokio::sync::Mutex<()>,
@@ -101,7 +101,7 @@ impl CatalogEntry {
 }
 
 /// A function resolved from a request.
-pub struct ResolvedFunction {
+pub(crate) struct ResolvedFunction {
     /// Digest of its module.
     pub digest: Digest,
     /// The function's description.

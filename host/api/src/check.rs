@@ -38,7 +38,7 @@ const LISTED: u32 = 1_000;
     request_body = CheckRequest,
     responses((status = 200, body = CheckPage), Refusals),
 )]
-pub async fn check(
+pub(crate) async fn check(
     State(api): State<Api>,
     PathSegment(module): PathSegment,
     JsonBody(request, _room): JsonBody<CheckRequest>,

@@ -25,7 +25,7 @@ use super::{
 /// An empty body.
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct EmptyBody {}
+pub(crate) struct EmptyBody {}
 
 /// Requests the cancellation of an invocation, which may clean up before it ends.
 #[utoipa::path(
@@ -33,7 +33,7 @@ pub struct EmptyBody {}
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
     responses((status = 200, body = Accepted), Refusals),
 )]
-pub async fn cancel(
+pub(crate) async fn cancel(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
     JsonBody(EmptyBody {}, _room): JsonBody<EmptyBody>,
@@ -48,7 +48,7 @@ pub async fn cancel(
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
     responses((status = 200, body = Accepted), Refusals),
 )]
-pub async fn kill(
+pub(crate) async fn kill(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
     JsonBody(EmptyBody {}, _room): JsonBody<EmptyBody>,
@@ -73,7 +73,7 @@ async fn end(api: &Api, id: PromiseId, command: Command) -> Result<Json<Accepted
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
     responses((status = 200, body = Accepted), Refusals),
 )]
-pub async fn halt(
+pub(crate) async fn halt(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
     JsonBody(EmptyBody {}, _room): JsonBody<EmptyBody>,
@@ -98,7 +98,7 @@ pub async fn halt(
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
     responses((status = 200, body = Accepted), Refusals),
 )]
-pub async fn release(
+pub(crate) async fn release(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
     JsonBody(ReleaseTask { version }, _room): JsonBody<ReleaseTask>,
@@ -125,7 +125,7 @@ pub async fn release(
     request_body = SendSignal,
     responses((status = 200, body = SignalAccepted), Refusals),
 )]
-pub async fn signal(
+pub(crate) async fn signal(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
     JsonBody(signal, _room): JsonBody<SendSignal>,

@@ -41,7 +41,7 @@ const LOOK_AGAIN: Millis = Millis(1_000);
     get, path = "/v1/events", tag = "events", params(EventQuery),
     responses((status = 200, body = EventPage), Refusals),
 )]
-pub async fn list(
+pub(crate) async fn list(
     State(api): State<Api>,
     UrlQuery(query): UrlQuery<EventQuery>,
 ) -> Result<Json<EventPage>, ApiError> {
@@ -77,7 +77,7 @@ pub async fn list(
     post, path = "/v1/events/ack", tag = "events", request_body = AcknowledgeEvents,
     responses((status = 200, body = Acknowledged), Refusals),
 )]
-pub async fn acknowledge(
+pub(crate) async fn acknowledge(
     State(api): State<Api>,
     JsonBody(request, _room): JsonBody<AcknowledgeEvents>,
 ) -> Result<Json<Acknowledged>, ApiError> {

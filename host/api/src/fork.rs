@@ -52,7 +52,7 @@ const NUMBERED: u32 = 1_000;
         Refusals,
     ),
 )]
-pub async fn fork(
+pub(crate) async fn fork(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
     JsonBody(request, _room): JsonBody<ForkInvocation>,

@@ -14,13 +14,13 @@ const LONGEST: Millis = Millis(5_000);
 
 /// Answers as long as the process is alive. Needs no token.
 #[utoipa::path(get, path = "/health", tag = "host", responses((status = 200, body = Health), Refusals))]
-pub async fn health() -> Json<Health> {
+pub(crate) async fn health() -> Json<Health> {
     Json(Health { status: "ok".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() })
 }
 
 /// Answers 200 if the host accepts work and its store commits. Needs no token.
 #[utoipa::path(get, path = "/ready", tag = "host", responses((status = 200, body = Readiness), Refusals))]
-pub async fn ready(State(api): State<Api>) -> Result<Json<Readiness>, ApiError> {
+pub(crate) async fn ready(State(api): State<Api>) -> Result<Json<Readiness>, ApiError> {
     if api.stopping.is_cancelled() {
         return Err(ApiError::NotReady("stopping"));
     }

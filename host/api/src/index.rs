@@ -18,7 +18,7 @@ use super::{model::Index, refusals::Refusals};
         Refusals,
     ),
 )]
-pub async fn index(headers: HeaderMap) -> Response {
+pub(crate) async fn index(headers: HeaderMap) -> Response {
     if wants_html(&headers) {
         return Redirect::to("/console/").into_response();
     }

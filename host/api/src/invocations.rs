@@ -39,7 +39,7 @@ const SHOWN: u32 = 100;
     get, path = "/v1/invocations", tag = "invocations", params(InvocationQuery),
     responses((status = 200, body = InvocationPage), Refusals),
 )]
-pub async fn list(
+pub(crate) async fn list(
     State(api): State<Api>,
     UrlQuery(query): UrlQuery<InvocationQuery>,
 ) -> Result<Json<InvocationPage>, ApiError> {
@@ -139,7 +139,7 @@ pub(super) fn filter(query: InvocationQuery) -> Result<InvocationFilter, ApiErro
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
     responses((status = 200, body = Invocation), Refusals),
 )]
-pub async fn describe(
+pub(crate) async fn describe(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
 ) -> Result<Json<Invocation>, ApiError> {

@@ -35,7 +35,7 @@ const PAGE: PageSize = PageSize { usual: 1000, largest: 10_000 };
     params(("id" = String, Path, description = "The invocation; a slash is written %2F"), RangeQuery),
     responses((status = 200, body = JournalPage), Refusals),
 )]
-pub async fn journal(
+pub(crate) async fn journal(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
     UrlQuery(query): UrlQuery<RangeQuery>,
@@ -65,7 +65,7 @@ pub async fn journal(
     params(("id" = String, Path, description = "The invocation; a slash is written %2F"), RangeQuery),
     responses((status = 200, body = LogPage), Refusals),
 )]
-pub async fn logs(
+pub(crate) async fn logs(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
     UrlQuery(query): UrlQuery<RangeQuery>,

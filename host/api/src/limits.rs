@@ -35,7 +35,7 @@ const LOOKED_AT: u32 = 1_000;
     get, path = "/v1/limits", tag = "limits", params(LimitQuery),
     responses((status = 200, body = LimitList), Refusals),
 )]
-pub async fn list(
+pub(crate) async fn list(
     State(api): State<Api>,
     UrlQuery(query): UrlQuery<LimitQuery>,
 ) -> Result<Json<LimitList>, ApiError> {
@@ -62,7 +62,7 @@ pub async fn list(
     ),
     responses((status = 200, body = LimitView), Refusals),
 )]
-pub async fn describe(
+pub(crate) async fn describe(
     State(api): State<Api>,
     PathSegments(path): PathSegments<(String, String)>,
     UrlQuery(query): UrlQuery<LimitQuery>,
@@ -103,7 +103,7 @@ pub async fn describe(
     ),
     responses((status = 200, body = LimitChanged), Refusals),
 )]
-pub async fn set(
+pub(crate) async fn set(
     State(api): State<Api>,
     PathSegments(path): PathSegments<(String, String)>,
     JsonBody(SetLimit(rule), _room): JsonBody<SetLimit>,
@@ -120,7 +120,7 @@ pub async fn set(
     ),
     responses((status = 200, body = LimitChanged), Refusals),
 )]
-pub async fn clear(
+pub(crate) async fn clear(
     State(api): State<Api>,
     PathSegments(path): PathSegments<(String, String)>,
 ) -> Result<Json<LimitChanged>, ApiError> {

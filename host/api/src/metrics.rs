@@ -17,7 +17,7 @@ use super::{Api, ApiError, reads, refusals::Refusals};
     get, path = "/metrics", tag = "host",
     responses((status = 200, body = String, content_type = "application/openmetrics-text"), Refusals),
 )]
-pub async fn metrics(State(api): State<Api>) -> Result<Response, ApiError> {
+pub(crate) async fn metrics(State(api): State<Api>) -> Result<Response, ApiError> {
     let metrics = &api.host.metrics;
     metrics.gauges.quarantined(&api.host.quarantine.counts());
     // Monitoring is answered even while the host is busy, one request after the other.
@@ -27,12 +27,12 @@ pub async fn metrics(State(api): State<Api>) -> Result<Response, ApiError> {
 }
 
 /// A router with the metrics only, to serve them on a separate address.
-pub fn metrics_only(api: Api) -> Router {
+pub(crate) fn metrics_only(api: Api) -> Router {
     Router::new().route("/metrics", get(metrics)).with_state(api)
 }
 
 /// Middleware that counts a request and its answer.
-pub async fn count(State(api): State<Api>, request: Request, next: Next) -> Response {
+pub(crate) async fn count(State(api): State<Api>, request: Request, next: Next) -> Response {
     let method = match request.method().as_str() {
         known @ ("GET" | "POST" | "PUT" | "DELETE" | "HEAD" | "OPTIONS") => known.to_owned(),
         // Clients can invent any number of methods, which must not create as many time series.

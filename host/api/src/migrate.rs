@@ -34,7 +34,7 @@ use super::{
     request_body = ContinueInvocation,
     responses((status = 200, body = Continued), Refusals),
 )]
-pub async fn proceed(
+pub(crate) async fn proceed(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
     JsonBody(request, _room): JsonBody<ContinueInvocation>,
@@ -68,7 +68,7 @@ pub async fn proceed(
     request_body = MoveInvocation,
     responses((status = 200, body = Moved), Refusals),
 )]
-pub async fn relocate(
+pub(crate) async fn relocate(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
     JsonBody(request, _room): JsonBody<MoveInvocation>,

@@ -38,7 +38,7 @@ const WASM: &str = "application/wasm";
         Refusals,
     ),
 )]
-pub async fn deploy(
+pub(crate) async fn deploy(
     State(api): State<Api>,
     UrlQuery(query): UrlQuery<DeployQuery>,
     request: Request,
@@ -93,7 +93,7 @@ pub async fn deploy(
 
 /// Lists the stored modules, newest first.
 #[utoipa::path(get, path = "/v1/modules", tag = "modules", responses((status = 200, body = ModuleList), Refusals))]
-pub async fn list(State(api): State<Api>) -> Result<Json<ModuleList>, ApiError> {
+pub(crate) async fn list(State(api): State<Api>) -> Result<Json<ModuleList>, ApiError> {
     let store = api.look().await?;
     let (modules, in_use) = (api.modules().await?, store.modules().in_use().await?);
     let unreadable = modules.0.iter().filter_map(|entry| {
@@ -111,7 +111,7 @@ pub async fn list(State(api): State<Api>) -> Result<Json<ModuleList>, ApiError> 
     params(("module" = String, Path, description = "An alias, a digest, or at least 8 digits of one")),
     responses((status = 200, body = Module), Refusals),
 )]
-pub async fn describe(
+pub(crate) async fn describe(
     State(api): State<Api>,
     PathSegment(name): PathSegment,
 ) -> Result<Json<Module>, ApiError> {
@@ -126,7 +126,7 @@ pub async fn describe(
     params(("module" = String, Path, description = "An alias")),
     responses((status = 200, body = Undeployed), Refusals),
 )]
-pub async fn undeploy(
+pub(crate) async fn undeploy(
     State(api): State<Api>,
     PathSegment(alias): PathSegment,
 ) -> Result<Json<Undeployed>, ApiError> {
@@ -166,7 +166,7 @@ impl Api {
     params(("module" = String, Path, description = "An alias, a digest, or at least 8 digits of one")),
     responses((status = 200, body = Vec<u8>, content_type = "application/wasm"), Refusals),
 )]
-pub async fn component(
+pub(crate) async fn component(
     State(api): State<Api>,
     PathSegment(name): PathSegment,
 ) -> Result<impl IntoResponse, ApiError> {

@@ -38,7 +38,7 @@ type ObjectPromisePath = (String, String, String, String);
     ),
     responses((status = 200, body = ObjectPromiseView), Refusals),
 )]
-pub async fn promise(
+pub(crate) async fn promise(
     State(api): State<Api>,
     PathSegments(path): PathSegments<ObjectPromisePath>,
 ) -> Result<Json<ObjectPromiseView>, ApiError> {
@@ -61,7 +61,7 @@ pub async fn promise(
     request_body = ResolvePromise,
     responses((status = 200, body = ObjectPromiseView), Refusals),
 )]
-pub async fn resolve_promise(
+pub(crate) async fn resolve_promise(
     State(api): State<Api>,
     PathSegments(path): PathSegments<ObjectPromisePath>,
     JsonBody(body, _room): JsonBody<ResolvePromise>,
@@ -81,7 +81,7 @@ pub async fn resolve_promise(
     request_body = RejectPromise,
     responses((status = 200, body = ObjectPromiseView), Refusals),
 )]
-pub async fn reject_promise(
+pub(crate) async fn reject_promise(
     State(api): State<Api>,
     PathSegments(path): PathSegments<ObjectPromisePath>,
     JsonBody(body, _room): JsonBody<RejectPromise>,

@@ -42,7 +42,7 @@ const SHOWN_BYTES: u64 = 1 << 20;
     get, path = "/v1/objects", tag = "objects", params(ObjectQuery),
     responses((status = 200, body = ObjectList), Refusals),
 )]
-pub async fn list(
+pub(crate) async fn list(
     State(api): State<Api>,
     UrlQuery(query): UrlQuery<ObjectQuery>,
 ) -> Result<Json<ObjectList>, ApiError> {
@@ -80,7 +80,7 @@ pub async fn list(
     ),
     responses((status = 200, body = ObjectView), Refusals),
 )]
-pub async fn describe(
+pub(crate) async fn describe(
     State(api): State<Api>,
     PathSegments(path): PathSegments<(String, String, String)>,
     UrlQuery(query): UrlQuery<StateQuery>,
@@ -102,7 +102,7 @@ pub async fn describe(
     ),
     responses((status = 200, body = ObjectView), Refusals),
 )]
-pub async fn change(
+pub(crate) async fn change(
     State(api): State<Api>,
     PathSegments(path): PathSegments<(String, String, String)>,
     JsonBody(change, _room): JsonBody<ChangeState>,
@@ -138,7 +138,7 @@ pub async fn change(
         Refusals,
     ),
 )]
-pub async fn call(
+pub(crate) async fn call(
     State(api): State<Api>,
     headers: HeaderMap,
     PathSegments((module, object, key, function)): PathSegments<(String, String, String, String)>,

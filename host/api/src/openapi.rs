@@ -55,10 +55,10 @@ const OPTIONAL_BODIES: [&str; 8] = [
         (name = "host", description = "The process itself"),
     )
 )]
-pub struct OpenApiDocument;
+pub(crate) struct OpenApiDocument;
 
 /// Adds the rules that hold for all operations.
-pub fn complete(mut document: openapi::OpenApi) -> openapi::OpenApi {
+pub(crate) fn complete(mut document: openapi::OpenApi) -> openapi::OpenApi {
     for item in document.paths.paths.values_mut() {
         let operations =
             [&mut item.get, &mut item.put, &mut item.post, &mut item.patch, &mut item.delete];

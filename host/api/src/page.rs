@@ -3,7 +3,7 @@
 use super::ApiError;
 
 /// Number of items on a page.
-pub struct PageSize {
+pub(crate) struct PageSize {
     /// Default number.
     pub usual: u32,
     /// Maximum number.
@@ -11,14 +11,14 @@ pub struct PageSize {
 }
 
 /// Page size of most listings.
-pub const LISTING: PageSize = PageSize { usual: 100, largest: 1000 };
+pub(crate) const LISTING: PageSize = PageSize { usual: 100, largest: 1000 };
 
 impl PageSize {
     /// Returns the number of items for this request.
     ///
     /// # Errors
     /// The number is zero, or larger than the maximum.
-    pub fn of(&self, asked: Option<u32>) -> Result<u32, ApiError> {
+    pub(crate) fn of(&self, asked: Option<u32>) -> Result<u32, ApiError> {
         let (limit, largest) = (asked.unwrap_or(self.usual), self.largest);
         if !(1..=largest).contains(&limit) {
             let reason = format!("is not between 1 and {largest}");
@@ -32,7 +32,7 @@ impl PageSize {
 ///
 /// # Errors
 /// The text is not a cursor.
-pub fn cursor(after: &str) -> Result<i64, ApiError> {
+pub(crate) fn cursor(after: &str) -> Result<i64, ApiError> {
     let reason = || "is not a cursor from an earlier page".to_owned();
     after.parse().map_err(|_| ApiError::BadField { field: "after", reason: reason() })
 }
@@ -41,7 +41,7 @@ pub fn cursor(after: &str) -> Result<i64, ApiError> {
 ///
 /// # Errors
 /// The label has no name.
-pub fn label(text: &str) -> Result<(String, String), ApiError> {
+pub(crate) fn label(text: &str) -> Result<(String, String), ApiError> {
     let reason = || "is not of the form name=value".to_owned();
     let (name, value) = text
         .split_once('=')

@@ -19,7 +19,7 @@ impl ProblemKind {
 }
 
 /// The problems with one status, as the OpenAPI document lists them.
-pub struct ProblemGroup {
+pub(crate) struct ProblemGroup {
     pub status: StatusCode,
     /// The description, with `{}` for a code. The last `{}` is for all remaining codes.
     pub text: &'static str,
@@ -35,15 +35,15 @@ macro_rules! problem_kinds {
         $($other:ident $other_code:literal $other_title:literal;)*
     })*) => {
         $(
-            $(pub const $name: ProblemKind =
+            $(pub(crate) const $name: ProblemKind =
                 ProblemKind { status: StatusCode::$status, code: $code, title: $title };)*
-            $(pub const $other: ProblemKind = ProblemKind {
+            $(pub(crate) const $other: ProblemKind = ProblemKind {
                 status: StatusCode::$status, code: $other_code, title: $other_title
             };)*
         )*
 
         /// All groups, by status.
-        pub const PROBLEM_GROUPS: &[ProblemGroup] = &[$(ProblemGroup {
+        pub(crate) const PROBLEM_GROUPS: &[ProblemGroup] = &[$(ProblemGroup {
             status: StatusCode::$status, text: $text, codes: &[$($code),*]
         }),*];
     };

@@ -40,7 +40,7 @@ use super::{
         Refusals,
     ),
 )]
-pub async fn create(
+pub(crate) async fn create(
     State(api): State<Api>,
     JsonBody(request, _room): JsonBody<CreatePromise>,
 ) -> Result<(StatusCode, Json<PromiseCreated>), ApiError> {
@@ -126,7 +126,7 @@ fn check_target(api: &Api, target: &str) -> Result<(), ApiError> {
     get, path = "/v1/promises", tag = "promises", params(PromiseQuery),
     responses((status = 200, body = PromisePage), Refusals),
 )]
-pub async fn list(
+pub(crate) async fn list(
     State(api): State<Api>,
     UrlQuery(query): UrlQuery<PromiseQuery>,
 ) -> Result<Json<PromisePage>, ApiError> {
@@ -222,7 +222,7 @@ fn filter(query: PromiseQuery) -> Result<PromiseFilter, ApiError> {
     params(("id" = String, Path, description = "The promise; a slash is written %2F")),
     responses((status = 200, body = PromiseView), Refusals),
 )]
-pub async fn describe(
+pub(crate) async fn describe(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
 ) -> Result<Json<PromiseView>, ApiError> {
@@ -241,7 +241,7 @@ pub async fn describe(
     request_body = ResolvePromise,
     responses((status = 200, body = PromiseView), Refusals),
 )]
-pub async fn resolve(
+pub(crate) async fn resolve(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
     JsonBody(body, _room): JsonBody<ResolvePromise>,
@@ -261,7 +261,7 @@ pub async fn resolve(
     request_body = RejectPromise,
     responses((status = 200, body = PromiseView), Refusals),
 )]
-pub async fn reject(
+pub(crate) async fn reject(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
     JsonBody(body, _room): JsonBody<RejectPromise>,
@@ -293,7 +293,7 @@ pub(super) fn rejection(body: RejectPromise) -> Result<Stored, ApiError> {
     params(("id" = String, Path, description = "The promise; a slash is written %2F")),
     responses((status = 200, body = PromiseView), Refusals),
 )]
-pub async fn cancel(
+pub(crate) async fn cancel(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
     JsonBody(EmptyBody {}, _room): JsonBody<EmptyBody>,

@@ -29,7 +29,7 @@ use super::{
     ),
     responses((status = 200, body = QueryAnswer), Refusals),
 )]
-pub async fn get(
+pub(crate) async fn get(
     State(api): State<Api>,
     PathSegments((id, name)): PathSegments<(String, String)>,
     UrlQuery(query): UrlQuery<AskQuery>,
@@ -52,7 +52,7 @@ pub async fn get(
     request_body = SendQuery,
     responses((status = 200, body = QueryAnswer), Refusals),
 )]
-pub async fn post(
+pub(crate) async fn post(
     State(api): State<Api>,
     PathSegments((id, name)): PathSegments<(String, String)>,
     JsonBody(query, _room): JsonBody<SendQuery>,

@@ -10,7 +10,7 @@ use utoipa::{
 use super::problem_kind::{PROBLEM_GROUPS, ProblemGroup};
 
 /// Problems that any route may answer; `code` in the problem document is more specific.
-pub struct Refusals;
+pub(crate) struct Refusals;
 
 impl IntoResponses for Refusals {
     fn responses() -> BTreeMap<String, RefOr<Response>> {

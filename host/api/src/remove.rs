@@ -39,7 +39,7 @@ const LOOK: Millis = Millis(20);
     params(("id" = String, Path, description = "The invocation; a slash is written %2F"), RemoveQuery),
     responses((status = 200, body = Removed), Refusals),
 )]
-pub async fn remove(
+pub(crate) async fn remove(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
     UrlQuery(query): UrlQuery<RemoveQuery>,
@@ -148,7 +148,7 @@ async fn cancel_and_prune(
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
     responses((status = 200, body = InvocationOutcome), Refusals),
 )]
-pub async fn remove_journal(
+pub(crate) async fn remove_journal(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
 ) -> Result<Json<InvocationOutcome>, ApiError> {

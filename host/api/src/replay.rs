@@ -34,7 +34,7 @@ use super::{
     request_body = ReplayRequest,
     responses((status = 200, body = Replay), Refusals),
 )]
-pub async fn replay(
+pub(crate) async fn replay(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
     JsonBody(request, _room): JsonBody<ReplayRequest>,

@@ -26,7 +26,7 @@ use super::{
     params(("name" = String, Path, description = "The resource; a slash is written %2F")),
     responses((status = 200, body = ResourceView), Refusals),
 )]
-pub async fn describe(
+pub(crate) async fn describe(
     State(api): State<Api>,
     PathSegment(name): PathSegment,
 ) -> Result<Json<ResourceView>, ApiError> {
@@ -45,7 +45,7 @@ pub async fn describe(
     params(("name" = String, Path, description = "The resource; a slash is written %2F")),
     responses((status = 200, body = ResourceView), Refusals),
 )]
-pub async fn lease(
+pub(crate) async fn lease(
     State(api): State<Api>,
     PathSegment(name): PathSegment,
     JsonBody(asked, _room): JsonBody<TakeResource>,
@@ -64,7 +64,7 @@ pub async fn lease(
     params(("name" = String, Path, description = "The resource; a slash is written %2F")),
     responses((status = 200, body = ResourceView), Refusals),
 )]
-pub async fn write(
+pub(crate) async fn write(
     State(api): State<Api>,
     PathSegment(name): PathSegment,
     JsonBody(asked, _room): JsonBody<WriteResource>,

@@ -37,7 +37,7 @@ const NUMBERED: u32 = 1_000;
         Refusals,
     ),
 )]
-pub async fn restart(
+pub(crate) async fn restart(
     State(api): State<Api>,
     headers: HeaderMap,
     PathSegment(id): PathSegment,

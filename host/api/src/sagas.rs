@@ -28,7 +28,7 @@ const MOST: usize = 20_000;
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
     responses((status = 200, body = SagaPage), Refusals),
 )]
-pub async fn sagas(
+pub(crate) async fn sagas(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
 ) -> Result<Json<SagaPage>, ApiError> {

@@ -51,7 +51,7 @@ const INVOCATION_ID: &str = "{{.id}}@{{.timestamp}}";
         Refusals,
     ),
 )]
-pub async fn create(
+pub(crate) async fn create(
     State(api): State<Api>,
     JsonBody(request, _room): JsonBody<CreateSchedule>,
 ) -> Result<(StatusCode, Json<ScheduleCreated>), ApiError> {
@@ -73,7 +73,7 @@ pub async fn create(
     get, path = "/v1/schedules", tag = "schedules", params(ScheduleQuery),
     responses((status = 200, body = ScheduleList), Refusals),
 )]
-pub async fn list(
+pub(crate) async fn list(
     State(api): State<Api>,
     UrlQuery(query): UrlQuery<ScheduleQuery>,
 ) -> Result<Json<ScheduleList>, ApiError> {
@@ -99,7 +99,7 @@ pub async fn list(
     params(("id" = String, Path, description = "The schedule; a slash is written %2F")),
     responses((status = 200, body = ScheduleView), Refusals),
 )]
-pub async fn describe(
+pub(crate) async fn describe(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
 ) -> Result<Json<ScheduleView>, ApiError> {
@@ -118,7 +118,7 @@ pub async fn describe(
     params(("id" = String, Path, description = "The schedule; a slash is written %2F")),
     responses((status = 200, body = Accepted), Refusals),
 )]
-pub async fn delete(
+pub(crate) async fn delete(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
 ) -> Result<Json<Accepted>, ApiError> {
@@ -136,7 +136,7 @@ pub async fn delete(
     params(("id" = String, Path, description = "The schedule; a slash is written %2F")),
     responses((status = 200, body = ScheduleView), Refusals),
 )]
-pub async fn pause(
+pub(crate) async fn pause(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
     JsonBody(EmptyBody {}, _room): JsonBody<EmptyBody>,
@@ -152,7 +152,7 @@ pub async fn pause(
     params(("id" = String, Path, description = "The schedule; a slash is written %2F")),
     responses((status = 200, body = ScheduleView), Refusals),
 )]
-pub async fn resume(
+pub(crate) async fn resume(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
     JsonBody(EmptyBody {}, _room): JsonBody<EmptyBody>,
@@ -168,7 +168,7 @@ pub async fn resume(
     params(("id" = String, Path, description = "The schedule; a slash is written %2F")),
     responses((status = 200, body = Triggered), Refusals),
 )]
-pub async fn trigger(
+pub(crate) async fn trigger(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
     JsonBody(trigger, _room): JsonBody<Trigger>,
@@ -190,7 +190,7 @@ pub async fn trigger(
     params(("id" = String, Path, description = "The schedule; a slash is written %2F")),
     responses((status = 200, body = Backfilled), Refusals),
 )]
-pub async fn backfill(
+pub(crate) async fn backfill(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
     JsonBody(range, _room): JsonBody<Backfill>,

@@ -29,7 +29,7 @@ pub(super) struct ServedFile<'a> {
 
 impl ServedFile<'_> {
     /// Builds the response to a request with these headers.
-    pub fn answer(self, headers: &HeaderMap) -> Response {
+    pub(crate) fn answer(self, headers: &HeaderMap) -> Response {
         let mut response = Response::new(Body::empty());
         let said = response.headers_mut();
         let fixed = [

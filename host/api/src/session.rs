@@ -22,7 +22,7 @@ use super::{
     get, path = "/v1/session", tag = "sessions",
     responses((status = 200, body = Session), Refusals),
 )]
-pub async fn describe(State(api): State<Api>, headers: HeaderMap) -> Json<Session> {
+pub(crate) async fn describe(State(api): State<Api>, headers: HeaderMap) -> Json<Session> {
     let session = api.session(&headers, api.host.env.clock.now());
     Json(shown(&api, session.as_ref()))
 }
@@ -34,7 +34,7 @@ pub async fn describe(State(api): State<Api>, headers: HeaderMap) -> Json<Sessio
     post, path = "/v1/session", tag = "sessions",
     responses((status = 200, body = Session), Refusals),
 )]
-pub async fn open(State(api): State<Api>, headers: HeaderMap) -> Result<Response, ApiError> {
+pub(crate) async fn open(State(api): State<Api>, headers: HeaderMap) -> Result<Response, ApiError> {
     // Without required tokens there is nothing to represent, and a session cannot open another
     // session.
     let token = headers.get(header::AUTHORIZATION).and_then(bearer);
@@ -54,7 +54,7 @@ pub async fn open(State(api): State<Api>, headers: HeaderMap) -> Result<Response
     delete, path = "/v1/session", tag = "sessions",
     responses((status = 200, body = Session), Refusals),
 )]
-pub async fn close(State(api): State<Api>, headers: HeaderMap) -> Response {
+pub(crate) async fn close(State(api): State<Api>, headers: HeaderMap) -> Response {
     api.sessions.close(&headers);
     let cookie = set_cookie(&headers, "", 0);
     ([(header::SET_COOKIE, cookie)], Json(shown(&api, None))).into_response()

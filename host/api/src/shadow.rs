@@ -26,7 +26,7 @@ const PAUSE: Millis = Millis(1_000);
     request_body = ShadowRequest,
     responses((status = 200, body = ShadowLook), Refusals),
 )]
-pub async fn shadow(
+pub(crate) async fn shadow(
     State(api): State<Api>,
     PathSegment(module): PathSegment,
     JsonBody(request, _room): JsonBody<ShadowRequest>,

@@ -50,7 +50,7 @@ const MAX_PERMIT_HOLD: Millis = Millis(500);
         Refusals,
     ),
 )]
-pub async fn start(
+pub(crate) async fn start(
     State(api): State<Api>,
     headers: HeaderMap,
     JsonBody(request, room): JsonBody<StartInvocation>,

@@ -41,7 +41,7 @@ const BETWEEN: Millis = Millis(200);
         Refusals,
     ),
 )]
-pub async fn stream(
+pub(crate) async fn stream(
     State(api): State<Api>,
     headers: HeaderMap,
     UrlQuery(query): UrlQuery<StreamQuery>,

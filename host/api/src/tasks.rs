@@ -20,7 +20,7 @@ use super::{
     get, path = "/v1/tasks", tag = "tasks", params(TaskQuery),
     responses((status = 200, body = TaskPage), Refusals),
 )]
-pub async fn list(
+pub(crate) async fn list(
     State(api): State<Api>,
     UrlQuery(query): UrlQuery<TaskQuery>,
 ) -> Result<Json<TaskPage>, ApiError> {
@@ -53,7 +53,7 @@ pub async fn list(
     params(("id" = String, Path, description = "The task, by the id of its promise; a slash is written %2F")),
     responses((status = 200, body = TaskView), Refusals),
 )]
-pub async fn describe(
+pub(crate) async fn describe(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
 ) -> Result<Json<TaskView>, ApiError> {

@@ -46,7 +46,7 @@ pub(super) const PAUSE: (Millis, Millis) = (Millis(2), Millis(200));
     request_body = SendUpdate,
     responses((status = 200, body = UpdateAnswer), Refusals),
 )]
-pub async fn send(
+pub(crate) async fn send(
     State(api): State<Api>,
     PathSegments((id, name)): PathSegments<(String, String)>,
     headers: HeaderMap,

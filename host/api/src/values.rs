@@ -8,35 +8,35 @@ use serde_json::{Value, json};
 use super::model::FailureView;
 
 /// Builds the parameter of an invocation of `function`.
-pub fn param(function: &str, input: &Value) -> Stored {
+pub(crate) fn param(function: &str, input: &Value) -> Stored {
     values::param(function, &Payload::Json(input.to_string()), Tags::new())
 }
 
 /// Converts JSON to the stored form.
-pub fn stored(json: &Value) -> Stored {
+pub(crate) fn stored(json: &Value) -> Stored {
     Stored::of(Bytes::from(json.to_string().into_bytes()))
 }
 
 /// Converts a failure to the stored form of a rejection.
-pub fn stored_failure(failure: &FailureView) -> Stored {
+pub(crate) fn stored_failure(failure: &FailureView) -> Stored {
     stored(&json!(failure))
 }
 
 /// Converts bytes to JSON: parsed if they are JSON, otherwise as an object that marks them as text
 /// or bytes.
-pub fn json_of(bytes: &[u8]) -> Value {
+pub(crate) fn json_of(bytes: &[u8]) -> Value {
     values::shown(bytes)
 }
 
 /// Returns the input in an invocation's parameter, for display: a single argument unchanged, no
 /// argument as `null`, several as an array.
-pub fn input_of(param: &Stored) -> Value {
+pub(crate) fn input_of(param: &Stored) -> Value {
     values::payload_json(&values::input(param))
 }
 
 /// Returns the failure in the value of a rejected promise. Values of other programs are kept whole
 /// in `details`.
-pub fn failure_of(value: Option<&Stored>) -> FailureView {
+pub(crate) fn failure_of(value: Option<&Stored>) -> FailureView {
     let failure = values::failure(value.filter(|value| !value.data.is_empty()));
     FailureView {
         code: failure.code,

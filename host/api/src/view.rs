@@ -27,12 +27,12 @@ use super::{
 const LISTED_MESSAGE_CHARS: usize = 500;
 
 /// Returns a deadline; `None` if the promise has none.
-pub fn deadline(at: Timestamp) -> Option<i64> {
+pub(crate) fn deadline(at: Timestamp) -> Option<i64> {
     (at < Timestamp::NEVER).then_some(at.0)
 }
 
 /// Returns the state of an invocation.
-pub fn state(promise: &Promise, task: &Task) -> InvocationState {
+pub(crate) fn state(promise: &Promise, task: &Task) -> InvocationState {
     match promise.settlement().map(|settlement| settlement.verdict) {
         Some(Verdict::Resolved) => InvocationState::Resolved,
         Some(Verdict::Rejected) => InvocationState::Rejected,
@@ -49,7 +49,7 @@ pub fn state(promise: &Promise, task: &Task) -> InvocationState {
 }
 
 /// Returns the state of a promise.
-pub fn promise_state(promise: &Promise) -> PromiseState {
+pub(crate) fn promise_state(promise: &Promise) -> PromiseState {
     match promise.settlement().map(|settlement| settlement.verdict) {
         None => PromiseState::Pending,
         Some(Verdict::Resolved) => PromiseState::Resolved,
@@ -61,12 +61,12 @@ pub fn promise_state(promise: &Promise) -> PromiseState {
 
 /// Returns the function that produces the value: a module's by its address, a worker's by the name
 /// in the parameter.
-pub fn function(promise: &Promise) -> Option<String> {
+pub(crate) fn function(promise: &Promise) -> Option<String> {
     function_of(promise.target()?, &promise.spec.param)
 }
 
 /// Returns the function that a call of `target` with this parameter runs.
-pub fn function_of(target: &str, param: &Value) -> Option<String> {
+pub(crate) fn function_of(target: &str, param: &Value) -> Option<String> {
     match address::is_internal(target) {
         true => target.rsplit(['/', ':']).next().map(str::to_owned),
         false => values::function(param),
@@ -74,17 +74,17 @@ pub fn function_of(target: &str, param: &Value) -> Option<String> {
 }
 
 /// Returns the holder of a task: a worker by its chosen name, a host by its node name.
-pub fn holder(holder: &Holder) -> String {
+pub(crate) fn holder(holder: &Holder) -> String {
     holder.worker_pid().unwrap_or(holder.node.as_str()).to_owned()
 }
 
 /// Returns true if `id` is the id of a signal to `invocation`.
-pub fn is_signal(invocation: &PromiseId, id: &PromiseId) -> bool {
+pub(crate) fn is_signal(invocation: &PromiseId, id: &PromiseId) -> bool {
     id.as_str().strip_prefix(invocation.as_str()).is_some_and(|rest| rest.starts_with("/s/"))
 }
 
 /// Returns the value of a resolved promise.
-pub fn output(promise: &Promise) -> Option<serde_json::Value> {
+pub(crate) fn output(promise: &Promise) -> Option<serde_json::Value> {
     let settlement = promise.settlement()?;
     let resolved = settlement.verdict == Verdict::Resolved;
     resolved.then(|| {
@@ -123,7 +123,7 @@ fn is_killed(value: &Value) -> bool {
 
 /// Returns the last error of a pending task, without details. For a settled one, returns the note
 /// about its removed journal, if any.
-pub fn short_note(promise: &Promise, task: &Task) -> Option<Note> {
+pub(crate) fn short_note(promise: &Promise, task: &Task) -> Option<Note> {
     current_note(promise, task).map(|note| Note { details: None, ..note })
 }
 
@@ -154,7 +154,7 @@ pub fn retry_at(task: &Task) -> Option<i64> {
 }
 
 /// Converts a note.
-pub fn note(note: &StoredNote) -> Note {
+pub(crate) fn note(note: &StoredNote) -> Note {
     Note {
         kind: note.kind.to_string(),
         message: note.message.to_string(),
@@ -164,7 +164,7 @@ pub fn note(note: &StoredNote) -> Note {
 
 /// Returns the progress of an activity that has not ended. Bytes that are not JSON are stored after
 /// a zero byte.
-pub fn progress(promise: &Promise, task: &Task) -> Option<Progress> {
+pub(crate) fn progress(promise: &Promise, task: &Task) -> Option<Progress> {
     let payload = task.progress.payload.as_ref().filter(|_| promise.is_pending())?;
     let value = match payload.as_slice() {
         [0, bytes @ ..] => json_of(bytes),
@@ -174,7 +174,7 @@ pub fn progress(promise: &Promise, task: &Task) -> Option<Progress> {
 }
 
 /// Returns the lease on a task.
-pub fn lease(task: &Task) -> Option<Lease> {
+pub(crate) fn lease(task: &Task) -> Option<Lease> {
     task.lease().map(|lease| Lease {
         node: lease.holder.node.to_string(),
         incarnation: lease.holder.incarnation,
@@ -183,7 +183,7 @@ pub fn lease(task: &Task) -> Option<Lease> {
 }
 
 /// Converts the progress of a cancellation.
-pub fn cancel(state: CancelState) -> CancelProgress {
+pub(crate) fn cancel(state: CancelState) -> CancelProgress {
     match state {
         CancelState::None => CancelProgress::None,
         CancelState::Requested => CancelProgress::Requested,
@@ -203,7 +203,7 @@ pub fn labels(tags: &Tags) -> BTreeMap<String, String> {
 
 /// Returns the unread messages of an invocation; `None` if there are none, or if another generation
 /// will read them.
-pub fn unread(promise: &Promise, task: &Task) -> Option<Unread> {
+pub(crate) fn unread(promise: &Promise, task: &Task) -> Option<Unread> {
     let handed_over = promise.settlement().is_some_and(|it| handed_to(it).is_some());
     let is_workflow = task.module.is_some() && task.inbox.heard.is_some();
     let signals = if is_workflow { task.unread_signals() } else { 0 };
@@ -213,14 +213,14 @@ pub fn unread(promise: &Promise, task: &Task) -> Option<Unread> {
 }
 
 /// Returns the number of unread signals and unread promises that were settled early.
-pub fn unread_count(promise: &Promise, task: &Task) -> u32 {
+pub(crate) fn unread_count(promise: &Promise, task: &Task) -> u32 {
     unread(promise, task).map_or(0, |Unread { signals, promises }| {
         signals.saturating_add(u32::try_from(promises.len()).unwrap_or(u32::MAX))
     })
 }
 
 /// Returns the outcome of an invocation, for clients that wait for it.
-pub fn outcome(promise: &Promise, task: &Task) -> InvocationOutcome {
+pub(crate) fn outcome(promise: &Promise, task: &Task) -> InvocationOutcome {
     InvocationOutcome {
         id: promise.id().to_string(),
         target: promise.target().unwrap_or_default().to_owned(),
@@ -236,7 +236,7 @@ pub fn outcome(promise: &Promise, task: &Task) -> InvocationOutcome {
 }
 
 /// Converts an invocation to an item of a listing.
-pub fn summary(row: &InvocationRow) -> InvocationSummary {
+pub(crate) fn summary(row: &InvocationRow) -> InvocationSummary {
     let spec = &row.promise.spec;
     InvocationSummary {
         id: spec.id.to_string(),
@@ -260,7 +260,7 @@ pub fn summary(row: &InvocationRow) -> InvocationSummary {
 }
 
 /// Describes a promise that the invocation `waiter` waits for.
-pub fn wait(waiter: &Promise, awaited: &PromiseRow) -> Wait {
+pub(crate) fn wait(waiter: &Promise, awaited: &PromiseRow) -> Wait {
     let (awaited, task) = (&awaited.promise, awaited.task.as_ref());
     let kind = match awaited.target() {
         _ if awaited.is_timer() => WaitKind::Timer,
@@ -288,7 +288,11 @@ fn is_turn(waiter: &Promise, awaited: &Promise) -> bool {
 }
 
 /// Converts a promise.
-pub fn promise(row: &PromiseRow, awaited_by: &[PromiseId], changed: Option<bool>) -> PromiseView {
+pub(crate) fn promise(
+    row: &PromiseRow,
+    awaited_by: &[PromiseId],
+    changed: Option<bool>,
+) -> PromiseView {
     let promise = &row.promise;
     let spec = &promise.spec;
     PromiseView {
@@ -309,7 +313,7 @@ pub fn promise(row: &PromiseRow, awaited_by: &[PromiseId], changed: Option<bool>
 }
 
 /// Converts the unreadable rows of a page, which have the kind `kind`.
-pub fn unreadable(kind: &str, rows: Vec<UnreadableEntity>) -> Vec<UnreadableRow> {
+pub(crate) fn unreadable(kind: &str, rows: Vec<UnreadableEntity>) -> Vec<UnreadableRow> {
     let shown = |row: UnreadableEntity| {
         let UnreadableEntity { id, reason } = row;
         UnreadableRow { kind: kind.to_owned(), id, reason }

@@ -28,7 +28,7 @@ const LONGEST_WAIT_MS: u64 = 300_000;
     params(("id" = String, Path, description = "The invocation; a slash is written %2F"), WaitQuery),
     responses((status = 200, body = InvocationOutcome), Refusals),
 )]
-pub async fn wait(
+pub(crate) async fn wait(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
     UrlQuery(query): UrlQuery<WaitQuery>,
@@ -39,7 +39,7 @@ pub async fn wait(
 }
 
 /// Returns the state of the invocation.
-pub fn outcome(row: &PromiseRow) -> Result<InvocationOutcome, ApiError> {
+pub(crate) fn outcome(row: &PromiseRow) -> Result<InvocationOutcome, ApiError> {
     match &row.task {
         Some(task) => Ok(view::outcome(&row.promise, task)),
         None => Err(ApiError::UnknownInvocation(row.promise.id().to_string())),
@@ -76,7 +76,7 @@ pub(super) fn is_settled(row: &PromiseRow) -> bool {
 
 /// Returns the result of `read` when the promise has settled, or after `limit_ms`. A row that
 /// `is_over` at the beginning is returned at once.
-pub async fn watched<R>(
+pub(crate) async fn watched<R>(
     api: &Api,
     id: &PromiseId,
     limit_ms: u64,

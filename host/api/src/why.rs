@@ -32,7 +32,7 @@ const CODE: [&str; 3] = ["divergence", "trap", "waits-for-nothing"];
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
     responses((status = 200, body = Why), Refusals),
 )]
-pub async fn why(
+pub(crate) async fn why(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
 ) -> Result<Json<Why>, ApiError> {

@@ -64,7 +64,7 @@ impl GuestJournal for BareJournal {
 }
 
 /// A workflow instance with its bare journal.
-pub struct BareGuest {
+pub(crate) struct BareGuest {
     instance: Box<dyn Workflow>,
     journal: Arc<Mutex<BareJournal>>,
 }
@@ -72,7 +72,7 @@ pub struct BareGuest {
 impl BareGuest {
     /// Starts `function`. With `execute`, steps are executed; otherwise they are answered with a
     /// recorded result.
-    pub async fn start(
+    pub(crate) async fn start(
         context: &BenchContext,
         function: &str,
         input: &Json,
@@ -82,7 +82,7 @@ impl BareGuest {
     }
 
     /// Like [`BareGuest::start`], for a function of any module.
-    pub async fn of(
+    pub(crate) async fn of(
         wasm: &Wasm,
         module: Digest,
         function: &str,
@@ -109,13 +109,13 @@ impl BareGuest {
     }
 
     /// Delivers step results until the workflow ends or waits for something else.
-    pub async fn steps(&mut self, result: &str) -> anyhow::Result<()> {
+    pub(crate) async fn steps(&mut self, result: &str) -> anyhow::Result<()> {
         self.steps_logged(result, None).await
     }
 
     /// Like [`BareGuest::steps`]; with a log, each result is delivered after a record of `bytes`
     /// bytes is synced, and the end takes another record.
-    pub async fn steps_logged(
+    pub(crate) async fn steps_logged(
         &mut self,
         result: &str,
         log: Option<(LogWriter, usize)>,
@@ -144,12 +144,12 @@ impl BareGuest {
     }
 
     /// Completes the last command with `null`.
-    pub async fn turn(&mut self) -> anyhow::Result<()> {
+    pub(crate) async fn turn(&mut self) -> anyhow::Result<()> {
         self.step("null").await
     }
 
     /// Completes the last command with this result.
-    pub async fn step(&mut self, result: &str) -> anyhow::Result<()> {
+    pub(crate) async fn step(&mut self, result: &str) -> anyhow::Result<()> {
         let command =
             self.journal.lock().unwrap_or_else(PoisonError::into_inner).commands.saturating_sub(1);
         let outcome = Outcome::Success(Payload::Json(result.to_owned()));
@@ -162,7 +162,7 @@ impl BareGuest {
 
 /// Runs workflows of equal length concurrently, on all processors. With a log, each step waits
 /// until its record is synced.
-pub async fn crowd(
+pub(crate) async fn crowd(
     context: &BenchContext,
     workflows: u32,
     steps: u32,
@@ -185,7 +185,7 @@ pub async fn crowd(
 }
 
 /// Runs `count` activities, one after the other.
-pub async fn activities(context: &BenchContext, count: u32) -> anyhow::Result<MeasuredTime> {
+pub(crate) async fn activities(context: &BenchContext, count: u32) -> anyhow::Result<MeasuredTime> {
     let host: Arc<dyn ActivityHost> = Arc::new(NoActivityHost);
     let stopwatch = Stopwatch::start();
     for number in 0..count {

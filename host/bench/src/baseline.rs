@@ -17,14 +17,14 @@ use super::measure::{MeasuredTime, Stopwatch};
 const PREALLOCATED: usize = 16 << 20;
 
 /// A file to which records are appended, each with a sync.
-pub struct SyncedFile {
+pub(crate) struct SyncedFile {
     file: File,
     at: u64,
 }
 
 impl SyncedFile {
     /// Creates a preallocated file in `dir`.
-    pub fn new(dir: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn new(dir: &Path) -> anyhow::Result<Self> {
         let path = dir.join("appends");
         let file =
             File::create(&path).with_context(|| format!("cannot make `{}`", path.display()))?;
@@ -34,7 +34,7 @@ impl SyncedFile {
     }
 
     /// Appends and syncs a record; returns the duration in microseconds.
-    pub fn append(&mut self, record: &[u8]) -> anyhow::Result<f64> {
+    pub(crate) fn append(&mut self, record: &[u8]) -> anyhow::Result<f64> {
         let stopwatch = Stopwatch::start();
         self.write(record)?;
         Ok(stopwatch.wall_us())
@@ -52,13 +52,13 @@ impl SyncedFile {
 }
 
 /// A database with one table and the settings of the host's writer.
-pub struct BaselineDatabase {
+pub(crate) struct BaselineDatabase {
     connection: SqliteConnection,
 }
 
 impl BaselineDatabase {
     /// Creates a database in `dir`.
-    pub async fn new(dir: &Path) -> anyhow::Result<Self> {
+    pub(crate) async fn new(dir: &Path) -> anyhow::Result<Self> {
         let mut connection = SqliteConnectOptions::new()
             .filename(dir.join("commits.db"))
             .create_if_missing(true)
@@ -78,7 +78,7 @@ impl BaselineDatabase {
     }
 
     /// Commits one row; returns the duration in microseconds.
-    pub async fn commit(&mut self, record: &[u8]) -> anyhow::Result<f64> {
+    pub(crate) async fn commit(&mut self, record: &[u8]) -> anyhow::Result<f64> {
         let stopwatch = Stopwatch::start();
         sqlx::query("INSERT INTO log (record) VALUES (?1)")
             .bind(record.to_vec())
@@ -88,7 +88,7 @@ impl BaselineDatabase {
     }
 
     /// Closes the database.
-    pub async fn close(self) -> anyhow::Result<()> {
+    pub(crate) async fn close(self) -> anyhow::Result<()> {
         Ok(self.connection.close().await?)
     }
 }
@@ -97,18 +97,18 @@ impl BaselineDatabase {
 type QueuedRecord = (Vec<u8>, oneshot::Sender<()>);
 
 /// A log with group commit: a thread writes all queued records and syncs once.
-pub struct GroupedLog {
+pub(crate) struct GroupedLog {
     queue: mpsc::Sender<QueuedRecord>,
     thread: JoinHandle<anyhow::Result<()>>,
 }
 
 /// The sending end of the log's queue.
 #[derive(Clone)]
-pub struct LogWriter(mpsc::Sender<QueuedRecord>);
+pub(crate) struct LogWriter(mpsc::Sender<QueuedRecord>);
 
 impl GroupedLog {
     /// Creates a log in `dir`.
-    pub fn new(dir: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn new(dir: &Path) -> anyhow::Result<Self> {
         let mut log = SyncedFile::new(dir)?;
         let (queue, entries) = mpsc::channel::<QueuedRecord>();
         let thread = std::thread::spawn(move || -> anyhow::Result<()> {
@@ -129,12 +129,12 @@ impl GroupedLog {
         Ok(Self { queue, thread })
     }
 
-    pub fn writer(&self) -> LogWriter {
+    pub(crate) fn writer(&self) -> LogWriter {
         LogWriter(self.queue.clone())
     }
 
     /// Ends the log's thread; waits until all writers are dropped.
-    pub fn close(self) -> anyhow::Result<()> {
+    pub(crate) fn close(self) -> anyhow::Result<()> {
         drop(self.queue);
         self.thread.join().map_err(|_| anyhow::anyhow!("the log's thread panicked"))?
     }
@@ -142,7 +142,7 @@ impl GroupedLog {
 
 impl LogWriter {
     /// Completes when a record of `bytes` bytes is synced.
-    pub async fn append(&self, bytes: usize) -> anyhow::Result<()> {
+    pub(crate) async fn append(&self, bytes: usize) -> anyhow::Result<()> {
         let (waiter, synced) = oneshot::channel();
         self.0.send((vec![1; bytes], waiter)).context("the log's thread ended")?;
         synced.await.context("the log's thread ended")
@@ -150,7 +150,7 @@ impl LogWriter {
 }
 
 /// Appends `each` records of `bytes` bytes from each of `writers` concurrent writers to one log.
-pub async fn grouped_log(
+pub(crate) async fn grouped_log(
     dir: &Path,
     writers: u32,
     each: u32,

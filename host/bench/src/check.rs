@@ -28,7 +28,7 @@ const STEPS: u32 = 24;
 /// Executions per page of the check; this is the maximum.
 const PAGE: u32 = 1_000;
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
+pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let (crowd, alone) = (context.size(10_000, 100), context.size(1_000, 20));
     let place = context.place()?;
     let harness =

@@ -24,7 +24,7 @@ const SETTLE: Millis = Millis(500);
 /// Time limit of a woken workflow, after which the run counts as stuck.
 const WAKE_TIMEOUT: Duration = Duration::from_secs(60);
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
+pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let crowds: &[u32] = context.size(&[1_000, 100_000, 1_000_000], &[200]);
     let mut section = BenchSection::new(
         "a host in a process of its own, started on a store of suspended workflows (six records each): from the start of \
@@ -62,7 +62,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
 }
 
 /// The measurements of one run of a host.
-pub struct HostStartup {
+pub(crate) struct HostStartup {
     /// Time from the start of the process to the end of a first no-op, in milliseconds.
     pub start_ms: f64,
     /// Resident memory after that, in MB.
@@ -79,7 +79,7 @@ async fn fill(context: &BenchContext, folder: &Path, crowd: u32) -> anyhow::Resu
 }
 
 /// Starts a host on a store, runs a no-op, wakes a workflow if given, and stops the host.
-pub async fn life(
+pub(crate) async fn life(
     context: &BenchContext,
     folder: &Path,
     sleeper: Option<&str>,

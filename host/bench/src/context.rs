@@ -101,7 +101,7 @@ impl BenchContext {
 ///
 /// # Errors
 /// Fails if the engine cannot be created.
-pub fn engine(
+pub(crate) fn engine(
     source: BTreeMap<Digest, Arc<[u8]>>,
     limits: Limits,
     cache_dir: Option<PathBuf>,

@@ -33,7 +33,7 @@ const LATE: Goal = Goal::AtMost { must: 5.0, aim: 3.0 };
 /// Goal for the number of processors that the guests get nevertheless.
 const WORK: Goal = Goal::AtLeast { must: 0.1, aim: 0.5 };
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
+pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let place = context.place()?;
     let options = ServerOptions::within(place.path(), &context.binary)?;
     let server = DemoServer::start(options, context.env.clone()).await?;

@@ -14,7 +14,7 @@ use super::{
     report::{BenchSection, Goal},
 };
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
+pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let alone = context.size(5_000, 200);
     let many = context.size(2_500, 40);
     let (mut of_one, mut of_many, mut records) = (vec![], vec![], vec![]);

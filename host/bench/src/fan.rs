@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{bare_guest, context::BenchContext, harness::Harness, report::BenchSection};
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
+pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let widths: &[u32] = context.size(&[1_000, 10_000], &[100]);
     let mut section = BenchSection::new(
         "one workflow that calls N activities at once and waits for all; the floor is the same activities, one \

@@ -52,7 +52,7 @@ fn random(node: u32) -> Vec<u32> {
     needs
 }
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
+pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let sizes: &[u32] = context.size(&[20, 1_000, 100_000], &[20, 100]);
     let mut section = BenchSection::new(
         "graphs of N nodes, each the call of an activity, at most 1,000 at once; the floor is a workflow that \

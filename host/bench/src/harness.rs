@@ -333,7 +333,7 @@ impl Harness {
 }
 
 /// A new invocation of the benchmark module.
-pub fn new(id: PromiseId, function: &str, input: &Json) -> NewPromise {
+pub(crate) fn new(id: PromiseId, function: &str, input: &Json) -> NewPromise {
     let param = values::param(function, &Payload::Json(input.to_string()), Tags::new());
     let tags = Tags::from([(tags::TARGET.to_owned(), format!("wasm://bench/{function}"))]);
     NewPromise { id, param, tags, timeout_at: Timestamp::NEVER }

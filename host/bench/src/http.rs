@@ -64,7 +64,7 @@ struct WorkloadFigures {
     crowded_p99: Vec<f64>,
 }
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
+pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let place = context.place()?;
     let options = ServerOptions::within(place.path(), &context.binary)?;
     let server = DemoServer::start(options, context.env.clone()).await?;

@@ -61,7 +61,7 @@ const LANGUAGES: [ScriptLanguage; 2] = [
     },
 ];
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
+pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let mut section = BenchSection::new(
         "modules in TypeScript and Python with their packages, everything installed and compiled once before. An edit is \
          one changed line, deployed by `segno deploy` to a host in a process of its own. Starts and resumes run without a \

@@ -38,7 +38,7 @@ const PAGE: u32 = 256;
 /// Id of the execution that holds the only permit at first.
 const FIRST: &str = "first";
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
+pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let count = context.size(10_000, 150);
     let crowds: &[u32] = context.size(&[100_000, 1_000_000], &[600]);
     let mut section = BenchSection::new(format!(

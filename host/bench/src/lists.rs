@@ -50,7 +50,7 @@ const BEGIN: Millis = Millis(500);
 /// Time limit of a page, after which the benchmark fails.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(60);
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
+pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let crowd = context.size(200_000, 2_000);
     let (pages, asked) = (context.size(20, 3), context.size(1_000, 20));
     let place = context.place()?;

@@ -14,7 +14,7 @@ use super::{
     suspended_fixture,
 };
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
+pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let records = context.size(1_000_000, 2_000);
     let steps = (records - 2) / 2;
     let place = context.place()?;
@@ -95,7 +95,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
 }
 
 /// Ends the current wait of the workflow, and waits until the workflow is in its next wait.
-pub async fn go_on(
+pub(crate) async fn go_on(
     context: &BenchContext,
     harness: &Harness,
     id: &PromiseId,

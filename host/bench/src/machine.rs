@@ -7,7 +7,7 @@ use rustix::fs::statfs;
 use super::{context::BenchContext, report::Conditions};
 
 /// The current conditions.
-pub fn conditions(context: &BenchContext) -> Conditions {
+pub(crate) fn conditions(context: &BenchContext) -> Conditions {
     let cpu = fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("model name"))?;
         Some(line.trim_start_matches([' ', '\t', ':']).to_owned())
@@ -28,7 +28,7 @@ pub fn conditions(context: &BenchContext) -> Conditions {
 }
 
 /// Number of runnable processes, averaged over a minute.
-pub fn load() -> Option<f64> {
+pub(crate) fn load() -> Option<f64> {
     fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()
 }
 

@@ -7,7 +7,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// A stopwatch for wall and CPU time, running from its creation.
 #[derive(Debug, Clone, Copy)]
-pub struct Stopwatch {
+pub(crate) struct Stopwatch {
     wall: Instant,
     cpu_us: f64,
 }
@@ -23,17 +23,17 @@ pub struct MeasuredTime {
 impl Stopwatch {
     /// Starts a measurement.
     #[expect(clippy::disallowed_methods, reason = "a benchmark measures the machine itself")]
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self { cpu_us: cpu_us(), wall: Instant::now() }
     }
 
     /// The time since the start.
-    pub fn passed(&self) -> MeasuredTime {
+    pub(crate) fn passed(&self) -> MeasuredTime {
         MeasuredTime { wall_us: self.wall_us(), cpu_us: cpu_us() - self.cpu_us }
     }
 
     /// Wall time in microseconds; cheaper to read than CPU time.
-    pub fn wall_us(&self) -> f64 {
+    pub(crate) fn wall_us(&self) -> f64 {
         self.wall.elapsed().as_secs_f64() * 1e6
     }
 }
@@ -64,7 +64,7 @@ fn cpu_us() -> f64 {
 ///
 /// # Errors
 /// Fails if the system has no `/proc`, or if the process has ended.
-pub fn resident_mb(pid: u32) -> anyhow::Result<f64> {
+pub(crate) fn resident_mb(pid: u32) -> anyhow::Result<f64> {
     Ok(number(&format!("/proc/{pid}/status"), "VmRSS:")? * 1024.0 / 1e6)
 }
 
@@ -72,7 +72,7 @@ pub fn resident_mb(pid: u32) -> anyhow::Result<f64> {
 ///
 /// # Errors
 /// Fails if the system has no `/proc`, or if the process has ended.
-pub fn own_mb(pid: u32) -> anyhow::Result<f64> {
+pub(crate) fn own_mb(pid: u32) -> anyhow::Result<f64> {
     Ok(number(&format!("/proc/{pid}/status"), "RssAnon:")? * 1024.0 / 1e6)
 }
 
@@ -80,7 +80,7 @@ pub fn own_mb(pid: u32) -> anyhow::Result<f64> {
 ///
 /// # Errors
 /// Fails if the system has no `/proc`, or if the process has ended.
-pub fn peak_mb(pid: u32) -> anyhow::Result<f64> {
+pub(crate) fn peak_mb(pid: u32) -> anyhow::Result<f64> {
     Ok(number(&format!("/proc/{pid}/status"), "VmHWM:")? * 1024.0 / 1e6)
 }
 
@@ -88,7 +88,7 @@ pub fn peak_mb(pid: u32) -> anyhow::Result<f64> {
 ///
 /// # Errors
 /// Fails if the system has no `/proc`, or does not permit it.
-pub fn forget_peak() -> anyhow::Result<()> {
+pub(crate) fn forget_peak() -> anyhow::Result<()> {
     fs::write("/proc/self/clear_refs", "5").context("cannot write `/proc/self/clear_refs`")
 }
 
@@ -96,7 +96,7 @@ pub fn forget_peak() -> anyhow::Result<()> {
 ///
 /// # Errors
 /// Fails if the system has no `/proc`.
-pub fn written_bytes() -> anyhow::Result<f64> {
+pub(crate) fn written_bytes() -> anyhow::Result<f64> {
     number("/proc/self/io", "write_bytes:")
 }
 
@@ -112,7 +112,7 @@ fn number(path: &str, name: &str) -> anyhow::Result<f64> {
 ///
 /// # Errors
 /// Fails if the system has no `/proc`, or if the process has ended.
-pub fn cpu_of_us(pid: u32) -> anyhow::Result<f64> {
+pub(crate) fn cpu_of_us(pid: u32) -> anyhow::Result<f64> {
     cpu_in_us(&format!("/proc/{pid}/stat"))
 }
 
@@ -120,7 +120,7 @@ pub fn cpu_of_us(pid: u32) -> anyhow::Result<f64> {
 ///
 /// # Errors
 /// Fails if the system has no `/proc`, or if the process has ended.
-pub fn cpu_of_threads_us(pid: u32, name: &str) -> anyhow::Result<f64> {
+pub(crate) fn cpu_of_threads_us(pid: u32, name: &str) -> anyhow::Result<f64> {
     let path = format!("/proc/{pid}/task");
     let threads = fs::read_dir(&path).with_context(|| format!("cannot read `{path}`"))?;
     let mut all = 0.0;

@@ -16,7 +16,7 @@ const CROWDS: [(u32, u32); 2] = [(64, 128_000), (1_000, 64_000)];
 /// The same for a quick run.
 const QUICK: [(u32, u32); 2] = [(16, 320), (64, 640)];
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
+pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let crowds = context.size(CROWDS, QUICK);
     let idle = context.size(Millis::seconds(30), Millis::seconds(1));
     let (mut fresh, mut rested) = (vec![], vec![]);

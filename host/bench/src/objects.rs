@@ -19,7 +19,7 @@ use super::{
 };
 
 /// Number of concurrent clients, in scenarios with several.
-pub const CLIENTS: u32 = 64;
+pub(crate) const CLIENTS: u32 = 64;
 
 /// A calling pattern: `count` calls by `clients` concurrent clients, each of which waits for the
 /// end of its call.
@@ -43,7 +43,7 @@ pub struct CallFigures {
     commits: Vec<f64>,
 }
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
+pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let (alone, crowd) = (context.size(1_000, 40), context.size(10_000, 400));
     let plain = |name, clients, count| CallPattern {
         name,
@@ -155,7 +155,7 @@ impl CallFigures {
 ///
 /// # Errors
 /// Fails if a call failed.
-pub async fn calls(
+pub(crate) async fn calls(
     harness: &Arc<Harness>,
     prefix: &'static str,
     of: CallPattern,

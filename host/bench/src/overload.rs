@@ -34,7 +34,7 @@ const LABEL: usize = 2_048;
 /// Time limit for the end of accepted starts.
 const END_TIMEOUT: Duration = Duration::from_secs(300);
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
+pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     allow_files()?;
     let length = Millis(context.size(10_000, 1_000));
     let (mut taken, mut refused, mut enough_taken) = (vec![], vec![], vec![]);

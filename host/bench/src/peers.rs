@@ -32,7 +32,7 @@ const CLIENTS: usize = 256;
 /// Maximum number of hosts.
 const HOSTS: usize = 3;
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
+pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let address = context.postgres.as_deref().context("say which database with --postgres")?;
     let mut schema = TemporarySchema::new(context, address).await?;
     let measured = measure(context, &mut schema).await;

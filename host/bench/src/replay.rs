@@ -31,7 +31,7 @@ const WORK: u32 = 20_000;
 /// Number of host calls in the empty loop.
 const CROSSINGS: u32 = 200_000;
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
+pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let sizes: &[u32] = context.size(&[100, 1_000, 10_000, 100_000], &[100, 1_000]);
     let place = context.place()?;
     let memory = Harness::memory(context).await?;

@@ -19,7 +19,7 @@ use super::{
 /// has 100 records.
 const STEPS: u32 = 49;
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
+pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let workflows = context.size(400, 20);
     let turns = context.size(20_000, 500);
     let replays = context.size(500, 20);

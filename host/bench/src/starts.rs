@@ -15,7 +15,7 @@ use super::{
 /// Number of clients, each of which waits for the end of its workflow before it starts the next.
 const CLIENTS: usize = 256;
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
+pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let count = context.size(10_000, 200);
     let (mut rate, mut cpu, mut commits) = (vec![], vec![], vec![]);
     let (mut begun_rate, mut begun_cpu, mut begun_commits) = (vec![], vec![], vec![]);

@@ -13,7 +13,7 @@ use super::{
 /// Number of alternations between baseline and host in one repetition.
 const ROUNDS: u32 = 10;
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
+pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let steps = context.size(200, 10);
     let place = context.place()?;
     let harness =

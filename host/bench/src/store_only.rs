@@ -25,7 +25,7 @@ const LEASE: Millis = Millis(600_000);
 const PAGE: usize = 256;
 
 /// The records of a model workflow.
-pub struct StoreOnly {
+pub(crate) struct StoreOnly {
     function: &'static str,
     input: Json,
     module: Digest,
@@ -37,7 +37,7 @@ pub struct StoreOnly {
 
 impl StoreOnly {
     /// Reads the records of a workflow that has ended.
-    pub async fn of(
+    pub(crate) async fn of(
         harness: &Harness,
         id: &PromiseId,
         function: &'static str,
@@ -55,7 +55,7 @@ impl StoreOnly {
 
     /// Creates `count` claims, then appends the steps under each of them: concurrently across
     /// journals, in order within a journal. Only the appending is measured.
-    pub async fn append(
+    pub(crate) async fn append(
         &self,
         harness: &Harness,
         name: &str,

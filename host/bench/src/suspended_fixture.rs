@@ -27,22 +27,22 @@ const STEPS: u32 = 2;
 const AWAITED: &str = "turn-0";
 
 /// Id of the workflow with this number.
-pub fn id(number: u32) -> PromiseId {
+pub(crate) fn id(number: u32) -> PromiseId {
     PromiseId::new(format!("sleeper-{number}"))
 }
 
 /// Id of the promise that a suspended workflow awaits.
-pub fn awaited(sleeper: &str) -> String {
+pub(crate) fn awaited(sleeper: &str) -> String {
     PromiseId::from(sleeper).named(AWAITED).as_str().to_owned()
 }
 
 /// Writes `count` suspended workflows.
-pub async fn put(harness: &Harness, count: u32) -> anyhow::Result<()> {
+pub(crate) async fn put(harness: &Harness, count: u32) -> anyhow::Result<()> {
     put_of(harness, count, STEPS).await
 }
 
 /// Writes `count` suspended workflows with `steps` completed steps each.
-pub async fn put_of(harness: &Harness, count: u32, steps: u32) -> anyhow::Result<()> {
+pub(crate) async fn put_of(harness: &Harness, count: u32, steps: u32) -> anyhow::Result<()> {
     let model = SuspendedFixture::run(harness, steps).await?;
     let mut numbers = 0..count;
     loop {
@@ -56,7 +56,7 @@ pub async fn put_of(harness: &Harness, count: u32, steps: u32) -> anyhow::Result
 }
 
 /// Writes a suspended workflow with a long history: `steps` steps before its first wait.
-pub async fn put_long(
+pub(crate) async fn put_long(
     harness: &Harness,
     id: &PromiseId,
     steps: u32,

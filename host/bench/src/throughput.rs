@@ -50,7 +50,7 @@ impl Medians {
     }
 }
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
+pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let workflows = context.size(1_000, 50);
     let all = workflows * STEPS;
     let (mut durable, mut logged, mut log_alone, mut memory, mut bare) = (

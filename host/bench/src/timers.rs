@@ -21,7 +21,7 @@ const SPREAD_MS: i64 = 1_000;
 /// Number of attempts with late starts, after which the scenario gives up.
 const ATTEMPTS: u32 = 4;
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
+pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let sizes: &[u32] = context.size(&[10_000, 100_000], &[200]);
     let mut section = BenchSection::new(
         "suspended workflows, due at instants spread over one second, over SQLite; lateness is from that instant to the \

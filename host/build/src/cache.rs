@@ -58,7 +58,7 @@ pub(super) struct Lock {
 impl Lock {
     /// Takes the lock on `path`, creating its folder. If another process holds it, reports that
     /// once and waits.
-    pub fn take(path: &Path, progress: &dyn BuildProgress) -> Result<Self, CacheError> {
+    pub(crate) fn take(path: &Path, progress: &dyn BuildProgress) -> Result<Self, CacheError> {
         let failed = |source| CacheError::Io { path: path.to_owned(), source };
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(failed)?;

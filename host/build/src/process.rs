@@ -19,7 +19,7 @@ pub(super) struct ToolOutput {
 
 impl ToolOutput {
     /// The last lines of the error stream, joined: they usually contain the reason of a failure.
-    pub fn last_words(&self) -> String {
+    pub(crate) fn last_words(&self) -> String {
         let lines: Vec<&str> =
             self.stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let last = lines[lines.len().saturating_sub(3)..].join("; ");

@@ -2,6 +2,7 @@
 
 #[path = "../../types/tests/golden/shop.rs"]
 #[rustfmt::skip]
+#[expect(unreachable_pub, reason = "it is written for other crates")]
 mod shop;
 
 use segno_client::FunctionReference;

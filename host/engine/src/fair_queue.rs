@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// A round-robin queue of lanes with keys `K` and entries `T`.
 #[derive(Debug)]
-pub struct FairQueue<K, T> {
+pub(crate) struct FairQueue<K, T> {
     lanes: BTreeMap<K, VecDeque<T>>,
     /// The lanes that have entries, the next one first.
     turn: VecDeque<K>,
@@ -19,22 +19,22 @@ impl<K, T> Default for FairQueue<K, T> {
 
 impl<K: Ord + Clone, T> FairQueue<K, T> {
     /// Number of entries in all lanes.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// True if no lane has entries.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Number of entries in this lane.
-    pub fn len_of(&self, lane: &K) -> usize {
+    pub(crate) fn len_of(&self, lane: &K) -> usize {
         self.lanes.get(lane).map_or(0, VecDeque::len)
     }
 
     /// Adds an entry at the end of its lane.
-    pub fn push(&mut self, lane: K, entry: T) {
+    pub(crate) fn push(&mut self, lane: K, entry: T) {
         let entries = self.lanes.entry(lane.clone()).or_default();
         if entries.is_empty() {
             self.turn.push_back(lane);
@@ -44,13 +44,13 @@ impl<K: Ord + Clone, T> FairQueue<K, T> {
     }
 
     /// The first entry of the next lane.
-    pub fn pop(&mut self) -> Option<T> {
+    pub(crate) fn pop(&mut self) -> Option<T> {
         self.pop_admitted(|_, _| Some(())).map(|((), entry)| entry)
     }
 
     /// Takes the first entry of the next lane whose first entry is admitted. Returns the entry and
     /// the result of `admit`. Lanes that were passed over keep their turn.
-    pub fn pop_admitted<A>(
+    pub(crate) fn pop_admitted<A>(
         &mut self,
         mut admit: impl FnMut(&K, &T) -> Option<A>,
     ) -> Option<(A, T)> {

@@ -31,23 +31,23 @@ fn exact(number: f64) -> Option<i64> {
 }
 
 /// Parses a signed number.
-pub fn signed<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
+pub(crate) fn signed<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
     Ok(WholeNumber::deserialize(from)?.0)
 }
 
 /// Parses a number that is not negative.
-pub fn unsigned<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+pub(crate) fn unsigned<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     let number = signed(from)?;
     u64::try_from(number).map_err(|_| de::Error::custom(format!("{number} is negative")))
 }
 
 /// Parses an optional signed number.
-pub fn opt_i64<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
+pub(crate) fn opt_i64<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
     Ok(Option::<WholeNumber>::deserialize(from)?.map(|given| given.0))
 }
 
 /// Parses an optional number that is not negative.
-pub fn opt_u64<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+pub(crate) fn opt_u64<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     let number = opt_i64(from)?;
     let unsigned = |number: i64| {
         u64::try_from(number).map_err(|_| de::Error::custom(format!("{number} is negative")))
@@ -56,7 +56,7 @@ pub fn opt_u64<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Err
 }
 
 /// Rewrites whole numbers written as floats, such as `7.0`, as integers, throughout a value.
-pub fn numbers(value: &mut Value) {
+pub(crate) fn numbers(value: &mut Value) {
     match value {
         Value::Number(number) => {
             let whole = number.as_f64().filter(|_| number.is_f64()).and_then(exact);

@@ -5,7 +5,7 @@ use segno_api::model::{BehindLimit, InvocationState, LimitHolder, LimitWait};
 use super::{show::plain, time::relative};
 
 /// Formats a limit as `shop/order, key acme, priority 2`.
-pub fn name(behind: &BehindLimit) -> String {
+pub(super) fn name(behind: &BehindLimit) -> String {
     let key = behind.key.as_ref().map(|key| format!(", key {}", plain(key)));
     let priority = behind.priority.map(|priority| format!(", priority {priority}"));
     let (key, priority) = (key.unwrap_or_default(), priority.unwrap_or_default());
@@ -13,7 +13,7 @@ pub fn name(behind: &BehindLimit) -> String {
 }
 
 /// The reason that an execution waits for its limit. `None` if it does not wait.
-pub fn why(behind: &BehindLimit, now: i64) -> Option<String> {
+pub(super) fn why(behind: &BehindLimit, now: i64) -> Option<String> {
     let waits = behind.waits.as_ref()?;
     let facts = facts(waits, behind.priority.is_some(), now).join(", ");
     let limit = plain(&behind.limit);
@@ -58,7 +58,7 @@ fn facts(waits: &LimitWait, has_priority: bool, now: i64) -> Vec<String> {
 }
 
 /// The first few of the admitted executions.
-pub fn holders(holders: &[LimitHolder]) -> String {
+pub(super) fn holders(holders: &[LimitHolder]) -> String {
     let named = holders.iter().take(3).map(|LimitHolder { id, state }| match state {
         InvocationState::Halted => format!("{} (halted)", plain(id)),
         _ => plain(id),

@@ -38,7 +38,7 @@ Examples:
 
 Commits are those of a real host: an acknowledged write survives a power loss. Choose a directory on the disk that you
 want to know; one in memory shows commits that cost nothing.")]
-pub struct BenchArgs {
+pub(super) struct BenchArgs {
     /// Scenarios to measure (default: all but `languages`, which installs packages)
     #[arg(value_enum, value_name = "SCENARIO")]
     scenarios: Vec<BenchScenario>,

@@ -35,7 +35,7 @@ Examples:
   segno build
   segno build examples/order --prepare
   segno build --out order.wasm && segno deploy order.wasm")]
-pub struct BuildArgs {
+pub(super) struct BuildArgs {
     /// Folder of the project
     #[arg(value_name = "PROJECT", default_value = ".")]
     path: PathBuf,
@@ -51,7 +51,7 @@ pub struct BuildArgs {
 
 /// Options of a build; shared with `deploy`.
 #[derive(Debug, Clone, Args)]
-pub struct BuildFlags {
+pub(super) struct BuildFlags {
     /// Install missing build tools: the default on a terminal
     #[arg(long)]
     prepare: bool,
@@ -126,7 +126,7 @@ impl BuildArgs {
 
 /// Reads a component's self-description in a wasm engine of this process, as a host does at an
 /// upload.
-pub async fn describe(component: Arc<[u8]>) -> Result<ModuleDescription, CliError> {
+pub(super) async fn describe(component: Arc<[u8]>) -> Result<ModuleDescription, CliError> {
     let source = Arc::new(with_runtime(component.clone())?);
     let limits = Limits { instances: 64, snapshot_records: 0, ..Limits::default() };
     let config = WasmConfig {
@@ -146,7 +146,7 @@ pub async fn describe(component: Arc<[u8]>) -> Result<ModuleDescription, CliErro
 }
 
 /// Builds the project at `path` and prints the steps and the compiler's warnings.
-pub async fn build(
+pub(super) async fn build(
     path: &Path,
     how: BuildFlags,
     console: &mut Console,
@@ -173,7 +173,7 @@ const PANICS_ON_CLOCK: &str = "the module calls `SystemTime::now` or `Instant::n
 
 /// Warns of code that reads the machine's clock: it panics at run time in a component, but not in a
 /// test.
-pub fn warn_of_clock(component: &[u8], console: &mut Console) {
+pub(super) fn warn_of_clock(component: &[u8], console: &mut Console) {
     if report::panics_on_clock(component) && !console.json() {
         console.warn(PANICS_ON_CLOCK);
     }
@@ -197,7 +197,7 @@ fn build_here(
 }
 
 /// An error with its causes.
-pub fn other(code: &'static str, error: &dyn std::error::Error) -> CliError {
+pub(super) fn other(code: &'static str, error: &dyn std::error::Error) -> CliError {
     let mut message = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

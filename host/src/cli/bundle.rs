@@ -34,7 +34,7 @@ Examples:
   segno bundle order-1001 --redact                # for people who must not see the data
   segno bundle --in-flight shop -o shop.segno-bundle
   segno replay order-1001.segno-bundle            # no host, no network")]
-pub struct BundleArgs {
+pub(super) struct BundleArgs {
     /// Id of the invocation
     #[arg(required_unless_present = "in_flight", conflicts_with = "in_flight")]
     id: Option<String>,

@@ -22,13 +22,13 @@ use super::{CliError, Console, build::other, compile, deploy::read_component, sh
 const NAMED: usize = 8;
 
 /// The bundles that were read.
-pub struct LoadedBundles {
+pub(super) struct LoadedBundles {
     contents: BundleContents,
 }
 
 /// The bundle that an argument names, if it is a file with the extension or the beginning of a
 /// bundle, and not the id of an invocation.
-pub fn named(argument: &str) -> Option<PathBuf> {
+pub(super) fn named(argument: &str) -> Option<PathBuf> {
     let path = Path::new(argument);
     let ends = path.extension().is_some_and(|extension| extension == EXTENSION);
     let begins = || {
@@ -45,7 +45,7 @@ impl LoadedBundles {
     ///
     /// # Errors
     /// The file that cannot be read or is damaged, and the place.
-    pub fn read(paths: &[PathBuf]) -> Result<Self, CliError> {
+    pub(super) fn read(paths: &[PathBuf]) -> Result<Self, CliError> {
         let mut contents = BundleContents::default();
         for file in files(paths)? {
             let from = File::open(&file).map_err(|source| cannot_read(&file, source))?;
@@ -55,7 +55,7 @@ impl LoadedBundles {
     }
 
     /// Adds a component, for executions whose bundle was made without it.
-    pub fn supply(&mut self, component: &[u8]) {
+    pub(super) fn supply(&mut self, component: &[u8]) {
         self.contents.supply(component.to_vec());
     }
 
@@ -63,7 +63,7 @@ impl LoadedBundles {
     ///
     /// # Errors
     /// It is not in the bundle with its journal; or none is named and there are several.
-    pub fn subject(&self, id: Option<&str>) -> Result<String, CliError> {
+    pub(super) fn subject(&self, id: Option<&str>) -> Result<String, CliError> {
         let Some(id) = id else { return self.only() };
         match self.contents.is_whole(&PromiseId::from(id)) {
             Some(true) => Ok(id.to_owned()),
@@ -106,7 +106,11 @@ impl LoadedBundles {
     ///
     /// # Errors
     /// The component of the execution is missing.
-    pub fn prepare_replay(&mut self, id: &str, module: Option<&str>) -> Result<(), CliError> {
+    pub(super) fn prepare_replay(
+        &mut self,
+        id: &str,
+        module: Option<&str>,
+    ) -> Result<(), CliError> {
         match module {
             None => self.check_component(id),
             Some(path) if path.ends_with(".wasm") => {
@@ -121,7 +125,7 @@ impl LoadedBundles {
     ///
     /// # Errors
     /// Lists the executions that have a journal.
-    pub fn check_journal(&self, id: &str) -> Result<(), CliError> {
+    pub(super) fn check_journal(&self, id: &str) -> Result<(), CliError> {
         let journals = || {
             let all = self.contents.executions();
             all.filter(|(_, records)| !records.is_empty()).map(|(promise, _)| promise.id())
@@ -146,7 +150,7 @@ impl LoadedBundles {
     ///
     /// # Errors
     /// Names the missing component and the remedy.
-    pub fn check_component(&self, id: &str) -> Result<(), CliError> {
+    pub(super) fn check_component(&self, id: &str) -> Result<(), CliError> {
         let Some(module) = self.contents.module_of(&PromiseId::from(id)) else { return Ok(()) };
         if self.contents.has_component(module) {
             return Ok(());
@@ -162,7 +166,7 @@ impl LoadedBundles {
     }
 
     /// The combined contents of the bundles.
-    pub fn contents(&self) -> &BundleContents {
+    pub(super) fn contents(&self) -> &BundleContents {
         &self.contents
     }
 
@@ -170,7 +174,7 @@ impl LoadedBundles {
     ///
     /// # Errors
     /// The bundle is redacted.
-    pub fn with_values(&self) -> Result<(), CliError> {
+    pub(super) fn with_values(&self) -> Result<(), CliError> {
         match self.is_redacted() {
             false => Ok(()),
             true => Err(CliError::Other {
@@ -181,12 +185,12 @@ impl LoadedBundles {
     }
 
     /// Returns true if values are hidden.
-    pub fn is_redacted(&self) -> bool {
+    pub(super) fn is_redacted(&self) -> bool {
         self.contents.heads().iter().any(|head| head.redacted.is_some())
     }
 
     /// Prints the remarks that apply to every result, such as hidden values.
-    pub fn remarks(&self, console: &mut Console) {
+    pub(super) fn remarks(&self, console: &mut Console) {
         let redacted = self.contents.heads().iter().find_map(|head| head.redacted.as_ref());
         if let Some(redaction) = redacted {
             console.warn(&format!("the bundle is redacted: {}", plain(&redaction.note)));
@@ -197,7 +201,7 @@ impl LoadedBundles {
     ///
     /// # Errors
     /// The engine cannot be set up on this machine.
-    pub async fn client(&self) -> Result<Client, CliError> {
+    pub(super) async fn client(&self) -> Result<Client, CliError> {
         let opened =
             bundles::open(&self.contents, compile::compiler(), compile::kept(), Env::system())
                 .await;

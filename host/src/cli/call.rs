@@ -22,7 +22,7 @@ Examples:
   segno call shop/order @order.json && echo shipped
 
 The exit code says how it ended: 0 resolved, 4 rejected, 5 cancelled, 6 timed out, halted, or still running after --wait or Ctrl-C.")]
-pub struct CallArgs {
+pub(super) struct CallArgs {
     #[command(flatten)]
     what: InvocationArgs,
     /// Maximum wait; the invocation continues beyond it

@@ -35,7 +35,7 @@ const VERDICTS: [(CheckVerdict, &str, &str); 7] = [
 
 /// The findings of a check.
 #[derive(Debug, Serialize)]
-pub struct CheckReport {
+pub(super) struct CheckReport {
     /// The alias that the executions were called by.
     alias: String,
     /// The digest of the checked module.
@@ -56,7 +56,7 @@ pub struct CheckReport {
 
 /// Selects the executions whose differences are printed; all are counted.
 #[derive(Debug, Clone, Copy)]
-pub enum ShownDifferences {
+pub(super) enum ShownDifferences {
     /// Executions in flight and ended ones.
     All,
     /// Executions in flight only: a difference of an ended one has no consequences.
@@ -65,7 +65,7 @@ pub enum ShownDifferences {
 
 /// The results of a migration.
 #[derive(Debug, Default, Serialize)]
-pub struct MigrationResult {
+pub(super) struct MigrationResult {
     /// Executions that now run on the candidate.
     done: Vec<String>,
     /// Executions that were not moved, with the reasons.
@@ -78,7 +78,7 @@ impl CheckReport {
     ///
     /// # Errors
     /// The host did not answer.
-    pub async fn new(
+    pub(super) async fn new(
         client: &Client,
         alias: &str,
         candidate: &str,
@@ -114,7 +114,7 @@ impl CheckReport {
     }
 
     /// The report for a new alias, which has no executions.
-    pub fn empty(alias: &str, candidate: &str) -> Self {
+    pub(super) fn empty(alias: &str, candidate: &str) -> Self {
         let (alias, candidate) = (alias.to_owned(), candidate.to_owned());
         Self {
             alias,
@@ -129,7 +129,7 @@ impl CheckReport {
 
     /// The exit code: [`Exit::Diverged`] if an execution in flight could not continue on the
     /// candidate. A difference of an ended one is harmless.
-    pub fn exit(&self) -> Exit {
+    pub(super) fn exit(&self) -> Exit {
         let bad = [CheckVerdict::Diverges, CheckVerdict::Fails, CheckVerdict::Damaged];
         match bad.iter().any(|verdict| self.in_flight.contains_key(verdict)) {
             true => Exit::Diverged,
@@ -142,7 +142,11 @@ impl CheckReport {
     ///
     /// # Errors
     /// The host did not answer.
-    pub async fn move_same(&mut self, client: &Client, console: &Console) -> Result<(), CliError> {
+    pub(super) async fn move_same(
+        &mut self,
+        client: &Client,
+        console: &Console,
+    ) -> Result<(), CliError> {
         let may_move = |execution: &&CheckedExecution| {
             matches!(execution.verdict, CheckVerdict::Same | CheckVerdict::NotStarted)
                 && !execution.state.is_settled()
@@ -170,7 +174,7 @@ impl CheckReport {
     }
 
     /// Prints the report with advice on the next step.
-    pub fn print(&self, console: &mut Console) -> Result<(), CliError> {
+    pub(super) fn print(&self, console: &mut Console) -> Result<(), CliError> {
         self.print_findings(ShownDifferences::All, console)?;
         match &self.moved {
             None if !self.executions.is_empty() => self.advice(console),
@@ -179,7 +183,7 @@ impl CheckReport {
     }
 
     /// Prints the findings, with the most common differences first, and the migrated executions.
-    pub fn print_findings(
+    pub(super) fn print_findings(
         &self,
         differences: ShownDifferences,
         console: &mut Console,
@@ -256,7 +260,7 @@ impl MigrationResult {
 }
 
 /// Prints differences, grouped by equal ones.
-pub fn print_differences(
+pub(super) fn print_differences(
     executions: &[CheckedExecution],
     console: &mut Console,
 ) -> Result<(), CliError> {

@@ -26,7 +26,7 @@ pub(super) fn kept() -> Option<PathBuf> {
 
 /// Compile the component on standard input into a file, for a host
 #[derive(Debug, clap::Args)]
-pub struct CompileComponentArgs {
+pub(super) struct CompileComponentArgs {
     /// Limits of the host, as JSON
     #[arg(long, value_name = "JSON")]
     limits: String,

@@ -12,7 +12,7 @@ Examples:
   segno completions bash > ~/.local/share/bash-completion/completions/segno
   segno completions zsh > ~/.zfunc/_segno
   segno completions fish > ~/.config/fish/completions/segno.fish")]
-pub struct CompletionsArgs {
+pub(super) struct CompletionsArgs {
     /// The shell
     shell: Shell,
 }

@@ -272,17 +272,17 @@ impl Drop for ProgressMessage {
 }
 
 /// For success.
-pub const GREEN: Style = AnsiColor::Green.on_default();
+pub(super) const GREEN: Style = AnsiColor::Green.on_default();
 /// For failure.
-pub const RED: Style = AnsiColor::Red.on_default();
+pub(super) const RED: Style = AnsiColor::Red.on_default();
 /// For warnings.
-pub const YELLOW: Style = AnsiColor::Yellow.on_default();
+pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default();
 /// For names.
-pub const CYAN: Style = AnsiColor::Cyan.on_default();
+pub(super) const CYAN: Style = AnsiColor::Cyan.on_default();
 /// For details.
-pub const DIM: Style = Style::new().dimmed();
+pub(super) const DIM: Style = Style::new().dimmed();
 /// For headings.
-pub const BOLD: Style = Style::new().bold();
+pub(super) const BOLD: Style = Style::new().bold();
 
 /// Assumed width of a terminal of unknown width, in columns.
 const COLUMNS: usize = 80;

@@ -11,7 +11,7 @@ use super::{CliError, Console, Exit, console::CYAN};
 #[command(after_help = "\
 Examples:
   segno cancel order-1001 && segno result order-1001 --wait 1m")]
-pub struct CancelArgs {
+pub(super) struct CancelArgs {
     /// Id of the invocation
     id: String,
 }
@@ -24,7 +24,7 @@ pub struct CancelArgs {
 #[command(after_help = "\
 Examples:
   segno kill order-1001")]
-pub struct KillArgs {
+pub(super) struct KillArgs {
     /// Id of the invocation
     id: String,
 }

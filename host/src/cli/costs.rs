@@ -12,7 +12,7 @@ use super::{
 
 /// The costs of the counted executions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct CostSummary {
+pub(super) struct CostSummary {
     /// Number of counted executions.
     executions: usize,
     /// Median number of records.
@@ -42,7 +42,7 @@ struct CostRise {
 
 impl CostSummary {
     /// The costs of `executions`. `None` if nothing was counted.
-    pub fn of(executions: &[CheckedExecution]) -> Option<Self> {
+    pub(super) fn of(executions: &[CheckedExecution]) -> Option<Self> {
         let counted: Vec<(&CheckedExecution, CostComparison)> =
             executions.iter().filter_map(|it| Some((it, it.cost?))).collect();
         let middle = |of: fn(&CostComparison) -> (u64, u64)| {
@@ -66,7 +66,7 @@ impl CostSummary {
     }
 
     /// Prints the costs.
-    pub fn print(&self, console: &mut Console) -> Result<(), CliError> {
+    pub(super) fn print(&self, console: &mut Console) -> Result<(), CliError> {
         console.line("")?;
         let head = console.paint(BOLD, "what a replay costs");
         let (executions, records) = (self.executions, self.records);

@@ -37,7 +37,7 @@ Examples:
   segno demo --json | jq .right
 
 The exit code is 0 only if every order ended as it had to, with exactly one accepted charge each.")]
-pub struct DemoArgs {
+pub(super) struct DemoArgs {
     /// Seed of the random instants (default: a different one each time)
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,

@@ -40,7 +40,7 @@ Examples:
   segno deploy shop-v2.wasm --as shop --shadow 10m     # runs next to the live executions, without effects
   segno deploy shop-v2.wasm --as shop --migrate same   # moves executions that repeat their journal
   segno deploy shop-v2.wasm --as shop --check --bundle in-flight/   # without a host")]
-pub struct DeployArgs {
+pub(super) struct DeployArgs {
     /// Component file, or folder of a project in Rust, JavaScript or Python; or the digest of a
     /// module that the host has, or its first 8 digits or more
     #[arg(value_name = "FILE.wasm|PROJECT|DIGEST")]
@@ -253,7 +253,7 @@ fn stored(path: &Path) -> Option<&str> {
 }
 
 /// The bytes of a component's file.
-pub fn read_component(path: &Path) -> Result<Vec<u8>, CliError> {
+pub(super) fn read_component(path: &Path) -> Result<Vec<u8>, CliError> {
     std::fs::read(path).map_err(|source| CliError::File {
         what: "read",
         path: path.display().to_string(),
@@ -262,7 +262,7 @@ pub fn read_component(path: &Path) -> Result<Vec<u8>, CliError> {
 }
 
 /// The name of the module in a file.
-pub fn name_of(path: &Path) -> Result<String, CliError> {
+pub(super) fn name_of(path: &Path) -> Result<String, CliError> {
     path.file_stem().and_then(|stem| stem.to_str()).map(|stem| stem.replace('_', "-")).ok_or_else(
         || CliError::Usage(format!("{} makes no name; give one with --as", path.display())),
     )

@@ -15,7 +15,7 @@ use super::{CliError, Console, Exit};
 #[command(after_help = "\
 Examples:
   segno docs -o site && xdg-open site/index.html")]
-pub struct DocsArgs {
+pub(super) struct DocsArgs {
     /// Folder of the site; files of the same names in it are overwritten
     #[arg(long, short, value_name = "FOLDER")]
     output: PathBuf,

@@ -30,7 +30,7 @@ Examples:
   segno doctor --json | jq '.symptoms[] | {rule, ids}'
 
 The exit code is 0 when nothing is wrong, 9 when something is (with --repair: still is).")]
-pub struct DoctorArgs {
+pub(super) struct DoctorArgs {
     #[command(flatten)]
     place: StoreOptions,
     /// Repair what the policy allows; no host may run on the data directory

@@ -51,7 +51,7 @@ Examples:
 Then register it with the runtime:
   curl http://127.0.0.1:9070/deployments \\
       --json '{\"uri\": \"http://127.0.0.1:9080\"}'")]
-pub struct EndpointArgs {
+pub(super) struct EndpointArgs {
     /// Component file, folder of a project, or name of a module of the host at --server
     #[arg(long, value_name = "FILE.wasm|PROJECT|NAME")]
     module: String,

@@ -22,7 +22,7 @@ Examples:
   segno events
   segno events --topic 'order.*' --json | jq .data
   segno events --follow --ack --json | while read -r event; do handle \"$event\"; done")]
-pub struct EventsArgs {
+pub(super) struct EventsArgs {
     /// Pattern of topics; * matches any text
     #[arg(long, value_name = "PATTERN")]
     topic: Option<String>,

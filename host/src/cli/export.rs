@@ -28,7 +28,7 @@ Examples:
   segno export store.segno
   segno export --store /var/lib/segno /backup/store.segno
   segno export store.segno && segno import --store /srv/segno store.segno")]
-pub struct ExportArgs {
+pub(super) struct ExportArgs {
     #[command(flatten)]
     place: StoreOptions,
     /// New file to write

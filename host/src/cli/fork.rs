@@ -33,7 +33,7 @@ Examples:
 
 The exit code is 0, also if a dry run ends otherwise than the old invocation did; 7 if the module
 does not repeat the records.")]
-pub struct ForkArgs {
+pub(super) struct ForkArgs {
     /// Id of the invocation
     id: String,
     /// Number of records that the new invocation begins with: in the numbering of `segno inspect`,

@@ -13,7 +13,7 @@ use super::{CliError, Console, Exit, console::CYAN};
 Examples:
   segno halt order-1001
   segno list --state halted    # says why each is halted")]
-pub struct HaltArgs {
+pub(super) struct HaltArgs {
     /// Id of the invocation
     id: String,
 }

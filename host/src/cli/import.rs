@@ -34,7 +34,7 @@ Examples:
   segno import store.segno
   segno import --store /srv/segno store.segno
   segno export --store old store.segno && segno import --store new store.segno")]
-pub struct ImportArgs {
+pub(super) struct ImportArgs {
     #[command(flatten)]
     place: StoreOptions,
     /// File to read

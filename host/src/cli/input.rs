@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::CliError;
 
 /// Reads `text` as JSON, `@FILE` as a file with JSON, and `-` as standard input.
-pub fn read_json(text: &str) -> Result<Value, CliError> {
+pub(super) fn read_json(text: &str) -> Result<Value, CliError> {
     let (source, json) = match text.strip_prefix('@') {
         Some(path) => (format!("file {path}"), read_file(path)?),
         None if text == "-" => ("standard input".to_owned(), read_stdin()?),
@@ -23,7 +23,7 @@ pub fn read_json(text: &str) -> Result<Value, CliError> {
 }
 
 /// Parses `name=value`.
-pub fn read_label(text: &str) -> Result<(String, String), String> {
+pub(super) fn read_label(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("write it as NAME=VALUE".to_owned()),

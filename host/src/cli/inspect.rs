@@ -32,7 +32,7 @@ Examples:
   segno inspect order-1001 --records 0
   segno inspect order-1001 --json | jq .waits
   segno inspect order-1001.segno-bundle   # as it was when the bundle was made: no host, no network")]
-pub struct InspectArgs {
+pub(super) struct InspectArgs {
     #[command(flatten)]
     subject: SubjectArgs,
     /// Number of journal records to show, the latest ones; of a graph run, of facts of its history

@@ -12,7 +12,7 @@ use super::{
 type CellOf<'a, I> = Box<dyn Fn(&I) -> TextCell + 'a>;
 
 /// The columns of a table whose rows are items.
-pub struct ItemTable<'a, I> {
+pub(super) struct ItemTable<'a, I> {
     columns: Vec<TextColumn>,
     cells: Vec<CellOf<'a, I>>,
     /// Index of the column with the state, for unreadable rows.
@@ -20,12 +20,12 @@ pub struct ItemTable<'a, I> {
 }
 
 impl<'a, I> ItemTable<'a, I> {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { columns: Vec::new(), cells: Vec::new(), state_at: 1 }
     }
 
     /// Adds a column.
-    pub fn column<C: Into<TextCell>>(
+    pub(super) fn column<C: Into<TextCell>>(
         mut self,
         column: TextColumn,
         cell: impl Fn(&I) -> C + 'a,
@@ -36,7 +36,7 @@ impl<'a, I> ItemTable<'a, I> {
     }
 
     /// Adds a column if `is_shown`.
-    pub fn column_if<C: Into<TextCell>>(
+    pub(super) fn column_if<C: Into<TextCell>>(
         self,
         is_shown: bool,
         column: TextColumn,
@@ -46,12 +46,12 @@ impl<'a, I> ItemTable<'a, I> {
     }
 
     /// Shows the state of unreadable rows in this column instead of the second one.
-    pub fn state_at(self, state_at: usize) -> Self {
+    pub(super) fn state_at(self, state_at: usize) -> Self {
         Self { state_at, ..self }
     }
 
     /// The table of these items.
-    pub fn rows<'i>(&self, items: impl IntoIterator<Item = &'i I>) -> TextTable
+    pub(super) fn rows<'i>(&self, items: impl IntoIterator<Item = &'i I>) -> TextTable
     where
         I: 'i,
     {
@@ -64,7 +64,7 @@ impl<'a, I> ItemTable<'a, I> {
 
     /// Prints a listing: as JSON, or as a table with remarks about unreadable rows and further
     /// pages, or `none` if there is nothing to list.
-    pub fn print<P: ListPage<Item = I> + Serialize>(
+    pub(super) fn print<P: ListPage<Item = I> + Serialize>(
         &self,
         none: &str,
         page: &P,
@@ -79,7 +79,7 @@ impl<'a, I> ItemTable<'a, I> {
 
     /// Like [`print`](Self::print), without the remarks after the table. Returns true if a table
     /// was printed.
-    pub fn print_rows<P: ListPage<Item = I> + Serialize>(
+    pub(super) fn print_rows<P: ListPage<Item = I> + Serialize>(
         &self,
         none: &str,
         page: &P,

@@ -40,7 +40,7 @@ Examples:
   segno limit set shop/order --key customer.id --concurrency 5
   segno limit set shop/Cart/add --rate 10/s --burst 20
   segno limit clear shop/order       # back to what the module declares")]
-pub struct LimitArgs {
+pub(super) struct LimitArgs {
     #[command(subcommand)]
     what: LimitCommand,
 }

@@ -9,7 +9,7 @@ use segno_core::{
 };
 
 /// Formats a rule as `at most 5 per customer.id, 10/s; in all at most 100`.
-pub fn limit_words(rule: &AdmissionRule) -> String {
+pub(super) fn limit_words(rule: &AdmissionRule) -> String {
     let AdmissionRule { key, per_key, total, priority, weights, singleton, debounce } = rule;
     let per = key.as_ref().map(|key| format!(" per {key}")).unwrap_or_default();
     let mut parts = Vec::new();

@@ -37,7 +37,7 @@ Examples:
   segno list --all             # every one, calls as well
   segno list --roots --all     # every one, without calls
   segno list --bundle order.segno-bundle --calls")]
-pub struct ListArgs {
+pub(super) struct ListArgs {
     /// State of the invocations
     #[arg(long, value_name = "STATE", value_parser = state_parser())]
     state: Option<String>,

@@ -25,7 +25,7 @@ Examples:
   segno logs order-1001 --own --level warn
   segno logs order-1001 --follow
   segno logs order-1001.segno-bundle   # those in a bundle: no host, no network")]
-pub struct LogsArgs {
+pub(super) struct LogsArgs {
     #[command(flatten)]
     subject: SubjectArgs,
     #[command(flatten)]

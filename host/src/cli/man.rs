@@ -12,7 +12,7 @@ use super::{Cli, CliError, Console, Exit};
 Examples:
   segno man | man -l -
   segno man --dir ~/.local/share/man/man1 && man segno-deploy")]
-pub struct ManArgs {
+pub(super) struct ManArgs {
     /// Folder for the pages of all commands, created if missing
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,

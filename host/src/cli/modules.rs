@@ -30,7 +30,7 @@ Examples:
   segno modules
   segno modules shop
   segno modules shop --json | jq '.functions[] | {name, input_schema}'")]
-pub struct ModulesArgs {
+pub(super) struct ModulesArgs {
     /// Name or digest of the module to describe
     name: Option<String>,
 }
@@ -129,7 +129,7 @@ fn describe(module: &Module, console: &mut Console) -> Result<(), CliError> {
 }
 
 /// Prints functions, schemas and imports.
-pub fn contents(module: &ModuleDescription, console: &mut Console) -> Result<(), CliError> {
+pub(super) fn contents(module: &ModuleDescription, console: &mut Console) -> Result<(), CliError> {
     let table = function_table(module);
     console.table(&table)?;
     for function in &module.functions {
@@ -181,7 +181,7 @@ pub fn contents(module: &ModuleDescription, console: &mut Console) -> Result<(),
 }
 
 /// The functions of a module with their limits, queries and updates, as a table.
-pub fn function_table(module: &ModuleDescription) -> TextTable {
+pub(super) fn function_table(module: &ModuleDescription) -> TextTable {
     let columns =
         [TextColumn::text("FUNCTION"), TextColumn::whole("KIND"), TextColumn::prose("SUMMARY")];
     let mut table = TextTable::new(&columns);
@@ -221,7 +221,7 @@ fn kind_of(function: &Function) -> &'static str {
 }
 
 /// The imports that fail when a workflow calls them.
-pub fn refused_imports(module: &ModuleDescription) -> impl Iterator<Item = &Import> {
+pub(super) fn refused_imports(module: &ModuleDescription) -> impl Iterator<Item = &Import> {
     module.imports.iter().filter(|import| import.status == ImportStatus::Refused)
 }
 

@@ -17,7 +17,7 @@ use super::{
 const WIDTH: usize = 100;
 
 /// Prints steps with the time since the start.
-pub struct Narrator {
+pub(super) struct Narrator {
     env: Env,
     began: Timestamp,
     latest: ProgressBar,
@@ -25,7 +25,7 @@ pub struct Narrator {
 
 impl Narrator {
     /// Creates a narrator whose time starts now.
-    pub fn new(env: Env) -> Self {
+    pub(super) fn new(env: Env) -> Self {
         let latest = if std::io::stderr().is_terminal() {
             let bar = ProgressBar::new_spinner();
             bar.enable_steady_tick(Duration::from_millis(120));
@@ -40,7 +40,7 @@ impl Narrator {
     }
 
     /// Prints one step.
-    pub fn say(&self, message: &str) {
+    pub(super) fn say(&self, message: &str) {
         let tenths = self.env.clock.now().since(self.began).0 / 100;
         let at = format!("{:>5}.{} s", tenths / 10, tenths % 10);
         self.latest.set_message("");

@@ -17,7 +17,7 @@ Examples:
   segno new my-flow
   segno new my-flow --lang ts && cd my-flow && npm install && npm test
   segno new my-flow --lang py")]
-pub struct NewArgs {
+pub(super) struct NewArgs {
     /// New folder, whose name becomes the project's
     #[arg(value_name = "NAME")]
     path: PathBuf,

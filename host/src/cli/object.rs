@@ -37,7 +37,7 @@ Examples:
   segno object clear cart/Cart@ada --all
   segno object promise resolve web/Signup@ada confirmed true
   segno call cart/Cart@ada/add '\"hat\"'       # calls a function of it")]
-pub struct ObjectArgs {
+pub(super) struct ObjectArgs {
     #[command(subcommand)]
     what: ObjectCommand,
 }

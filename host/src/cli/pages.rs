@@ -19,7 +19,7 @@ const LARGEST: u32 = 1000;
 
 /// The paging options of every listing command.
 #[derive(Debug, Args)]
-pub struct PageOptions {
+pub(super) struct PageOptions {
     /// Maximum number of items
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
@@ -33,17 +33,17 @@ pub struct PageOptions {
 
 impl PageOptions {
     /// Options for all pages.
-    pub fn every() -> Self {
+    pub(super) fn every() -> Self {
         Self { limit: LARGEST, after: None, all: true }
     }
 
     /// Options for the first page only, with at most `limit` items.
-    pub fn first(limit: u32) -> Self {
+    pub(super) fn first(limit: u32) -> Self {
         Self { limit, after: None, all: false }
     }
 
     /// Returns true if all pages are requested.
-    pub fn is_all(&self) -> bool {
+    pub(super) fn is_all(&self) -> bool {
         self.all
     }
 
@@ -52,7 +52,7 @@ impl PageOptions {
     ///
     /// # Errors
     /// The first error of `ask`.
-    pub async fn read<P: ListPage>(
+    pub(super) async fn read<P: ListPage>(
         self,
         ask: impl AsyncFn(Option<String>, u32) -> Result<P, ClientError>,
     ) -> Result<P, ClientError> {
@@ -74,7 +74,7 @@ impl PageOptions {
 }
 
 /// One page of a listing, or several consecutive ones.
-pub trait ListPage {
+pub(super) trait ListPage {
     /// The type of an item.
     type Item;
 
@@ -130,7 +130,7 @@ list_pages! {
 }
 
 /// Adds unreadable rows to a table whose column `column` has the state.
-pub fn show_unreadable(rows: &[UnreadableRow], column: usize, table: &mut TextTable) {
+pub(super) fn show_unreadable(rows: &[UnreadableRow], column: usize, table: &mut TextTable) {
     for row in rows {
         let blanks = std::iter::repeat_with(|| TextCell::from("-")).take(column.saturating_sub(1));
         let state = TextCell::from("unreadable");
@@ -139,14 +139,14 @@ pub fn show_unreadable(rows: &[UnreadableRow], column: usize, table: &mut TextTa
 }
 
 /// Prints the reasons for which rows cannot be read.
-pub fn say_unreadable(rows: &[UnreadableRow], console: &mut Console) {
+pub(super) fn say_unreadable(rows: &[UnreadableRow], console: &mut Console) {
     for row in rows {
         console.remark(&format!("{}: {}", plain(&row.id), plain(&row.reason)));
     }
 }
 
 /// Prints how to continue the listing, if there are more pages.
-pub fn say_more(next: Option<&str>, console: &mut Console) {
+pub(super) fn say_more(next: Option<&str>, console: &mut Console) {
     if let Some(next) = next {
         console.remark(&format!("there are more: add `--after {}`, or `--all`", plain(next)));
     }

@@ -6,7 +6,7 @@ use super::{CliError, Exit};
 
 /// Run the demo's payment service
 #[derive(Debug, clap::Args)]
-pub struct PaymentServiceArgs {
+pub(super) struct PaymentServiceArgs {
     #[command(flatten)]
     arguments: PaymentsArgs,
 }

@@ -20,7 +20,7 @@ use super::{CliError, build::other};
 
 /// The options that name a store.
 #[derive(Debug, Args)]
-pub struct StoreOptions {
+pub(super) struct StoreOptions {
     /// Store: a data directory, or postgres://USER@HOST/DATABASE (default: ./segno-data)
     #[arg(long, value_name = "STORE", env = "SEGNO_STORE", hide_env_values = true)]
     store: Option<String>,
@@ -35,7 +35,7 @@ enum StoreLocation {
 }
 
 /// A store that is being filled.
-pub enum ImportedStore {
+pub(super) enum ImportedStore {
     /// A data directory.
     Sqlite(SqliteImport),
     /// A database.
@@ -44,7 +44,7 @@ pub enum ImportedStore {
 
 /// A store opened read-only.
 #[expect(clippy::large_enum_variant, reason = "there is one, and it lives as long as the command")]
-pub enum ReadOnlyStore {
+pub(super) enum ReadOnlyStore {
     /// A data directory.
     Sqlite(SqliteReader),
     /// A database.
@@ -53,7 +53,7 @@ pub enum ReadOnlyStore {
 
 impl StoreOptions {
     /// The address without its password.
-    pub fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         match self.place() {
             Ok(StoreLocation::Sqlite(dir)) => dir.display().to_string(),
             Ok(StoreLocation::Postgres(config)) => config.shown().to_owned(),
@@ -65,7 +65,7 @@ impl StoreOptions {
     ///
     /// # Errors
     /// The reason that the store cannot be read.
-    pub async fn look(&self) -> Result<ReadOnlyStore, CliError> {
+    pub(super) async fn look(&self) -> Result<ReadOnlyStore, CliError> {
         match self.place()? {
             StoreLocation::Sqlite(dir) => Ok(ReadOnlyStore::Sqlite(
                 SqliteReader::at(&dir).await.map_err(|error| refused(&error))?,
@@ -81,7 +81,7 @@ impl StoreOptions {
     ///
     /// # Errors
     /// The reason of the failure; the store is unchanged.
-    pub async fn import(
+    pub(super) async fn import(
         &self,
         from: &mut dyn ArchiveSource,
     ) -> Result<ImportedStore, ArchiveError> {
@@ -103,7 +103,7 @@ impl StoreOptions {
     ///
     /// # Errors
     /// The reason that the store cannot be written.
-    pub async fn open(&self) -> Result<Arc<dyn Store>, CliError> {
+    pub(super) async fn open(&self) -> Result<Arc<dyn Store>, CliError> {
         let (env, notifier) = (Env::system(), Arc::new(CommitNotifier::default()));
         match self.place()? {
             StoreLocation::Sqlite(dir) => {
@@ -139,7 +139,7 @@ impl StoreOptions {
 
 impl ImportedStore {
     /// The data imported so far.
-    pub fn scan(&self) -> &dyn Scan {
+    pub(super) fn scan(&self) -> &dyn Scan {
         match self {
             Self::Sqlite(import) => import.scan(),
             Self::Postgres(import) => import,
@@ -150,7 +150,7 @@ impl ImportedStore {
     ///
     /// # Errors
     /// The disk or the database failed; nothing is kept.
-    pub async fn keep(self) -> Result<(), ArchiveError> {
+    pub(super) async fn keep(self) -> Result<(), ArchiveError> {
         match self {
             Self::Sqlite(import) => import.keep().await,
             Self::Postgres(import) => import.keep().await,
@@ -160,7 +160,7 @@ impl ImportedStore {
 
 impl ReadOnlyStore {
     /// The data of the store.
-    pub fn scan(&self) -> &dyn Scan {
+    pub(super) fn scan(&self) -> &dyn Scan {
         match self {
             Self::Sqlite(look) => look.scan(),
             Self::Postgres(look) => look.scan(),
@@ -168,7 +168,7 @@ impl ReadOnlyStore {
     }
 
     /// Closes the store.
-    pub async fn close(self) {
+    pub(super) async fn close(self) {
         match self {
             Self::Sqlite(look) => look.close().await,
             Self::Postgres(look) => look.close().await,

@@ -17,7 +17,7 @@ const PAUSE: Millis = Millis(100);
 
 /// The time limit of a poll.
 #[derive(Debug, Clone, Copy)]
-pub struct PollDeadline {
+pub(super) struct PollDeadline {
     until_at_ms: i64,
 }
 
@@ -26,13 +26,13 @@ impl PollDeadline {
     ///
     /// # Errors
     /// The limit is too long for the API.
-    pub fn of(limit: Option<Duration>) -> Result<Self, CliError> {
+    pub(super) fn of(limit: Option<Duration>) -> Result<Self, CliError> {
         let limit = i64::try_from(as_ms(limit.unwrap_or_default())?).unwrap_or(i64::MAX);
         Ok(Self { until_at_ms: now_ms().saturating_add(limit) })
     }
 
     /// The remaining time.
-    pub fn left(self) -> Duration {
+    pub(super) fn left(self) -> Duration {
         let left = self.until_at_ms.saturating_sub(now_ms());
         Duration::from_millis(u64::try_from(left).unwrap_or(0))
     }
@@ -41,7 +41,7 @@ impl PollDeadline {
     ///
     /// # Errors
     /// The last error; an error for which `passes` is false is returned immediately.
-    pub async fn ask<T>(
+    pub(super) async fn ask<T>(
         self,
         ask: impl AsyncFn() -> Result<T, ClientError>,
         passes: impl Fn(&ClientError) -> bool,

@@ -16,7 +16,7 @@ Examples:
   segno inspect order-1001                    # says why it is halted
   segno continue order-1001
   segno deploy . --as shop && segno continue order-1001 --module shop")]
-pub struct ContinueArgs {
+pub(super) struct ContinueArgs {
     /// Id of the invocation
     id: String,
     /// Module to continue with: its name or digest

@@ -31,7 +31,7 @@ Examples:
   segno promise list --state pending --prefix approval-
   segno promise get approval-7
   segno promise resolve approval-7 '{\"approved\": true}'")]
-pub struct PromiseArgs {
+pub(super) struct PromiseArgs {
     #[command(subcommand)]
     what: PromiseCliCommand,
 }

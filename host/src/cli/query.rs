@@ -17,7 +17,7 @@ Examples:
   segno query order-1001 progress
   segno query order-1001 has-item '\"tea\"'
   segno query order-1001 progress --at 7        # as it was when its journal had 7 records")]
-pub struct QueryArgs {
+pub(super) struct QueryArgs {
     /// Id of the invocation
     id: String,
     /// Name of the query

@@ -18,7 +18,7 @@ Examples:
   segno ready && segno deploy . --as shop
   segno serve & segno ready --wait 30s
   segno ready --server http://127.0.0.1:7766")]
-pub struct ReadyArgs {
+pub(super) struct ReadyArgs {
     /// Maximum wait for a host that starts
     #[arg(long, value_name = "LENGTH", value_parser = read_length)]
     wait: Option<Duration>,

@@ -22,7 +22,7 @@ Examples:
   segno recovery policy
   segno recovery policy --retention retention.toml
   segno recovery policy --json | jq '.classes[] | {class, action}'")]
-pub struct RecoveryArgs {
+pub(super) struct RecoveryArgs {
     #[command(subcommand)]
     what: RecoveryCommand,
 }

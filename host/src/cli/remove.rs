@@ -23,7 +23,7 @@ Examples:
   segno remove --cancel order-1001
   segno remove --journal order-1001      # its outcome stays
   segno kill order-1001 && segno remove order-1001 && segno start shop/order @order.json --id order-1001")]
-pub struct RemoveArgs {
+pub(super) struct RemoveArgs {
     /// Id of the invocation
     id: String,
     /// Remove only its journal and log: its outcome stays, and a start under its id is answered

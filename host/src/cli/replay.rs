@@ -38,7 +38,7 @@ Examples:
   printf 'g 7\\nn\\nq\\n' | segno replay order-1001 --step
 
 The exit code is 0 if the replay is identical and 7 if it diverges.")]
-pub struct ReplayArgs {
+pub(super) struct ReplayArgs {
     #[command(flatten)]
     subject: SubjectArgs,
     #[command(flatten)]

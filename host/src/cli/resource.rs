@@ -27,7 +27,7 @@ Examples:
   segno resource put stock '{\"left\": 12}' --lease-token 7
   segno resource get stock
   segno resource lease stock --holder importer-1 --for 0s     # returns it")]
-pub struct ResourceArgs {
+pub(super) struct ResourceArgs {
     #[command(subcommand)]
     what: ResourceCommand,
 }

@@ -16,7 +16,7 @@ Examples:
   segno restart order-1001                    # starts order-1001-r1
   segno restart order-1001 --id order-1001b --module shop
   segno list --label restart-of=order-1001")]
-pub struct RestartArgs {
+pub(super) struct RestartArgs {
     /// Id of the invocation
     id: String,
     /// Id of the new invocation (default: the first free of ID-r1, ID-r2, …)

@@ -24,7 +24,7 @@ Examples:
   segno result order-1001 --wait 5m | jq .receipt
 
 The exit code says how it ended: 0 resolved, 4 rejected, 5 cancelled, 6 timed out, halted, or still running.")]
-pub struct ResultArgs {
+pub(super) struct ResultArgs {
     /// Id of the invocation
     id: String,
     /// Maximum wait for the end
@@ -51,7 +51,7 @@ impl ResultArgs {
 
 /// Waits until the invocation has ended or is halted. Returns its state after `limit` at the
 /// latest.
-pub async fn wait_for(
+pub(super) async fn wait_for(
     client: &Client,
     id: &str,
     limit: Option<Duration>,
@@ -74,7 +74,10 @@ pub async fn wait_for(
 }
 
 /// Prints the outcome of an invocation and returns its exit code.
-pub fn answer(invocation: &InvocationOutcome, console: &mut Console) -> Result<Exit, CliError> {
+pub(super) fn answer(
+    invocation: &InvocationOutcome,
+    console: &mut Console,
+) -> Result<Exit, CliError> {
     if console.json() {
         console.document(invocation)?;
         return Ok(Exit::of(invocation.state));

@@ -11,7 +11,7 @@ use super::CliError;
 
 /// Uploads a component or a source module, and points `alias` to it. Uploads the runtime first if
 /// the host lacks it.
-pub async fn upload(
+pub(super) async fn upload(
     client: &Client,
     module: Vec<u8>,
     alias: Option<&str>,
@@ -29,7 +29,7 @@ pub async fn upload(
 }
 
 /// A module by digest, with the runtime that it needs.
-pub fn with_runtime(module: Arc<[u8]>) -> Result<BTreeMap<Digest, Arc<[u8]>>, CliError> {
+pub(super) fn with_runtime(module: Arc<[u8]>) -> Result<BTreeMap<Digest, Arc<[u8]>>, CliError> {
     let mut all = BTreeMap::new();
     if let Some(runtime) = SourceModule::runtime_of(&module) {
         all.insert(runtime, needed(runtime)?.into());

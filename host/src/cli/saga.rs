@@ -25,7 +25,7 @@ Examples:
   segno saga show trip-1
   segno saga settle trip-1 booking 2 --acted         # it is undone
   segno saga settle trip-1 booking 2 --not-acted     # there is nothing to undo")]
-pub struct SagaArgs {
+pub(super) struct SagaArgs {
     #[command(subcommand)]
     what: SagaCommand,
 }

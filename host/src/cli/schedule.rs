@@ -30,7 +30,7 @@ Examples:
   segno schedule pause nightly
   segno schedule trigger nightly
   segno schedule backfill nightly --from 2031-02-01T00:00:00Z --to 2031-03-01T00:00:00Z")]
-pub struct ScheduleArgs {
+pub(super) struct ScheduleArgs {
     #[command(subcommand)]
     what: ScheduleCommand,
 }

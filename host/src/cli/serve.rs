@@ -55,7 +55,7 @@ The policy says what modules may reach; without one they reach nothing:
   http.allow = [\"https://pay.example.com\"]
   dirs = [{ host = \"/srv/data\", guest = \"/data\" }]
   env = { MODE = \"test\", KEY = { from = \"ORDER_KEY\" } }")]
-pub struct ServeArgs {
+pub(super) struct ServeArgs {
     /// Store: sqlite:DIR, or postgres://USER@HOST/DATABASE for any number of hosts (default: the
     /// data directory)
     #[arg(long, value_name = "STORE", env = "SEGNO_STORE", hide_env_values = true)]

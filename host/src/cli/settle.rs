@@ -33,7 +33,7 @@ Examples:
   segno resolve order-1001/p/approval @decision.json
   segno resolve order-1001/p/approval true --wait 30s && segno result order-1001
   segno resolve order-1001/3")]
-pub struct ResolveArgs {
+pub(super) struct ResolveArgs {
     /// Id of the promise
     id: String,
     /// Value: JSON, @FILE, or - for standard input (default: null)
@@ -49,7 +49,7 @@ pub struct ResolveArgs {
 Examples:
   segno reject order-1001/p/approval 'over the limit'
   segno reject order-1001/p/approval --message 'no stock' --code 409 --details '{\"sku\": 7}'")]
-pub struct RejectArgs {
+pub(super) struct RejectArgs {
     /// Id of the promise
     id: String,
     /// Message of the failure (default: rejected from outside)

@@ -7,7 +7,7 @@ use segno_guest::BacktraceFrame;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-pub use super::text::plain;
+pub(super) use super::text::plain;
 use super::{
     CliError, Console,
     console::{CYAN, DIM, GREEN, RED, YELLOW},
@@ -16,7 +16,7 @@ use super::{
 };
 
 /// The colour of a state.
-pub fn state_style(state: InvocationState) -> Style {
+pub(super) fn state_style(state: InvocationState) -> Style {
     match state {
         InvocationState::Pending | InvocationState::Suspended => DIM,
         InvocationState::Acquired => CYAN,
@@ -27,7 +27,7 @@ pub fn state_style(state: InvocationState) -> Style {
 }
 
 /// A state in a table.
-pub fn state_cell(state: InvocationState, is_killed: bool) -> TextCell {
+pub(super) fn state_cell(state: InvocationState, is_killed: bool) -> TextCell {
     let color = match state {
         InvocationState::Pending | InvocationState::Suspended => None,
         InvocationState::Acquired => Some(Color::Cyan),
@@ -39,12 +39,12 @@ pub fn state_cell(state: InvocationState, is_killed: bool) -> TextCell {
 }
 
 /// The name of a state; a killed invocation counts as cancelled, but was not asked to clean up.
-pub fn state_name(state: InvocationState, is_killed: bool) -> &'static str {
+pub(super) fn state_name(state: InvocationState, is_killed: bool) -> &'static str {
     if is_killed { "killed" } else { state.as_str() }
 }
 
 /// The colour of a promise's state.
-pub fn promise_style(state: PromiseState) -> Style {
+pub(super) fn promise_style(state: PromiseState) -> Style {
     match state {
         PromiseState::Pending => DIM,
         PromiseState::Resolved => GREEN,
@@ -54,7 +54,7 @@ pub fn promise_style(state: PromiseState) -> Style {
 }
 
 /// A promise's state in a table.
-pub fn promise_cell(state: PromiseState) -> TextCell {
+pub(super) fn promise_cell(state: PromiseState) -> TextCell {
     let color = match state {
         PromiseState::Pending => None,
         PromiseState::Resolved => Some(Color::Green),
@@ -65,10 +65,10 @@ pub fn promise_cell(state: PromiseState) -> TextCell {
 }
 
 /// Width before the text of a fact, in columns.
-pub const INDENT: usize = 12;
+pub(super) const INDENT: usize = 12;
 
 /// Prints the facts about one object, one per line.
-pub fn facts(lines: Vec<(&str, String)>, console: &mut Console) -> Result<(), CliError> {
+pub(super) fn facts(lines: Vec<(&str, String)>, console: &mut Console) -> Result<(), CliError> {
     for (name, text) in lines {
         // Even the longest names are followed by a blank.
         let name = console.paint(DIM, &format!("{:<10}", format!("{name} ")));
@@ -78,13 +78,13 @@ pub fn facts(lines: Vec<(&str, String)>, console: &mut Console) -> Result<(), Cl
 }
 
 /// An address in the form that users type; only the function if it is in the caller's own module.
-pub fn short_target(target: &str) -> &str {
+pub(super) fn short_target(target: &str) -> &str {
     let target = target.strip_prefix("wasm://").unwrap_or(target);
     target.strip_prefix('/').unwrap_or(target)
 }
 
 /// A function for display: its address, and its name for external workers.
-pub fn function(target: &str, function: Option<&str>) -> String {
+pub(super) fn function(target: &str, function: Option<&str>) -> String {
     let is_hosted = target.starts_with("wasm:") || target.starts_with("restate:");
     let is_outside = !is_hosted && target.contains("://");
     plain(&match function {
@@ -94,24 +94,24 @@ pub fn function(target: &str, function: Option<&str>) -> String {
 }
 
 /// A digest for display: long enough to distinguish modules.
-pub fn short_digest(digest: &str) -> &str {
+pub(super) fn short_digest(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
 }
 
 /// The origin of an invocation that was forked from the records of another one.
-pub fn forked_from(from: &ForkedFrom) -> String {
+pub(super) fn forked_from(from: &ForkedFrom) -> String {
     let set: Vec<String> = from.set.iter().map(|command| format!("#{command}")).collect();
     let given = if set.is_empty() { String::new() } else { format!(", given {}", set.join(" ")) };
     format!("from record {} of {}{given}", from.records, plain(&from.id))
 }
 
 /// A value as the text of a fact, on one line.
-pub fn value(value: &Value, console: &Console) -> String {
+pub(super) fn value(value: &Value, console: &Console) -> String {
     console.fit(&text::tame_json(value.to_string()), INDENT)
 }
 
 /// A failure as a sentence.
-pub fn failure_line(failure: &FailureView) -> String {
+pub(super) fn failure_line(failure: &FailureView) -> String {
     plain(
         &format!("failed with {}: {}", failure.code, failure.message)
             .replace(['\n', '\r', '\t'], " "),
@@ -119,7 +119,7 @@ pub fn failure_line(failure: &FailureView) -> String {
 }
 
 /// Formats as `2 attempts failed, the last one with 500: no room`. `None` if none did.
-pub fn failed_attempts(count: u32, last_error: Option<&str>) -> Option<String> {
+pub(super) fn failed_attempts(count: u32, last_error: Option<&str>) -> Option<String> {
     let (attempts, last) = match count {
         0 => return None,
         1 => ("1 attempt failed".to_owned(), ""),
@@ -140,7 +140,7 @@ fn of_attempt(error: &str) -> Option<&str> {
 }
 
 /// A size in bytes, with a unit.
-pub fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
     match bytes {
         0..1_024 => format!("{bytes} B"),
         1_024..1_048_576 => format!("{}.{} KiB", bytes / 1_024, bytes % 1_024 * 10 / 1_024),
@@ -149,20 +149,20 @@ pub fn size(bytes: u64) -> String {
 }
 
 /// Text of guests or clients in several lines; further lines are indented by `indent` spaces.
-pub fn plain_lines(text: &str, indent: usize) -> String {
+pub(super) fn plain_lines(text: &str, indent: usize) -> String {
     let lines: Vec<String> = text.lines().map(|line| plain(&line.replace('\t', "    "))).collect();
     lines.join(&format!("\n{:indent$}", ""))
 }
 
 /// Prints the last error of an invocation, with the frames of its author's code.
-pub fn note(note: &Note, console: &mut Console) -> Result<(), CliError> {
+pub(super) fn note(note: &Note, console: &mut Console) -> Result<(), CliError> {
     let lead = console.paint(RED, &format!("{}:", plain(&note.kind)));
     console.paragraph(&format!("  {lead} "), &plain_lines(&note.message, 0), 4)?;
     frames(note.details.as_ref(), console)
 }
 
 /// Prints the frames of the author's code at which an invocation stopped.
-pub fn frames(details: Option<&Value>, console: &mut Console) -> Result<(), CliError> {
+pub(super) fn frames(details: Option<&Value>, console: &mut Console) -> Result<(), CliError> {
     let frames = details.and_then(|details| details.get("frames"));
     let frames = frames.and_then(|frames| Vec::<BacktraceFrame>::deserialize(frames).ok());
     for BacktraceFrame { function, file, line, .. } in frames.unwrap_or_default() {

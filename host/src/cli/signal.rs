@@ -22,7 +22,7 @@ Examples:
   segno signal order-1001 nudge --key nudge-1   # sent twice with one key, it arrives once
   segno signal cart-7 add '\"tea\"' --start shop/cart   # starts cart-7 in the same step, if it is not there
   segno signal order-1001 approve true --wait 30s && segno result order-1001")]
-pub struct SignalArgs {
+pub(super) struct SignalArgs {
     /// Id of the invocation
     id: String,
     /// Name of the signal, by which the function receives it

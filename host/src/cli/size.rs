@@ -22,7 +22,7 @@ Examples:
   segno size
   segno size --store /var/lib/segno --top 20
   segno size --json | jq '.trees[0]'")]
-pub struct SizeArgs {
+pub(super) struct SizeArgs {
     #[command(flatten)]
     place: StoreOptions,
     /// Number of trees, functions and modules to name

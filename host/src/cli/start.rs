@@ -27,7 +27,7 @@ Examples:
   segno start shop/order @order.json --timeout 2h
   jq .order big.json | segno start shop/order -
   segno start reminders/remind --delay 3days --label customer=42")]
-pub struct StartArgs {
+pub(super) struct StartArgs {
     #[command(flatten)]
     what: InvocationArgs,
     /// Refused: `segno call` waits.
@@ -37,7 +37,7 @@ pub struct StartArgs {
 
 /// The parameters of a start; shared with `call`.
 #[derive(Debug, Args)]
-pub struct InvocationArgs {
+pub(super) struct InvocationArgs {
     /// Function, as MODULE/FUNCTION
     #[arg(value_name = "MODULE/FUNCTION")]
     target: String,

@@ -11,7 +11,7 @@ use super::{
 
 /// The id of an execution, or a bundle that contains it.
 #[derive(Debug, Args)]
-pub struct SubjectArgs {
+pub(super) struct SubjectArgs {
     /// Id of the invocation, or a bundle that has it
     #[arg(value_name = "ID|FILE.segno-bundle")]
     id: String,
@@ -21,7 +21,7 @@ pub struct SubjectArgs {
 }
 
 /// An execution, with a client for it.
-pub struct SubjectExecution {
+pub(super) struct SubjectExecution {
     /// A client of the host, or of an in-process host over the bundle.
     pub client: Client,
     /// The execution.
@@ -35,7 +35,7 @@ impl SubjectArgs {
     ///
     /// # Errors
     /// The bundle is damaged, or does not contain the execution.
-    pub async fn open(
+    pub(super) async fn open(
         self,
         host: impl FnOnce() -> Result<Client, ClientError>,
         console: &mut Console,
@@ -48,7 +48,7 @@ impl SubjectArgs {
     ///
     /// # Errors
     /// Also the errors of `prepare`.
-    pub async fn open_with(
+    pub(super) async fn open_with(
         self,
         host: impl FnOnce() -> Result<Client, ClientError>,
         prepare: impl FnOnce(&mut LoadedBundles, &str) -> Result<(), CliError>,
@@ -70,12 +70,12 @@ impl SubjectArgs {
     }
 
     /// Returns true if an execution of a bundle is named.
-    pub fn names_one(&self) -> bool {
+    pub(super) fn names_one(&self) -> bool {
         self.of.is_some()
     }
 
     /// Returns true if a bundle is named.
-    pub fn is_bundle(&self) -> bool {
+    pub(super) fn is_bundle(&self) -> bool {
         bundled::named(&self.id).is_some()
     }
 }

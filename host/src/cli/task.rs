@@ -28,7 +28,7 @@ Examples:
   segno task get order-1001
   segno task halt order-1001 && segno task continue order-1001
   segno task release order-1001     # its holder hangs: offer it to others")]
-pub struct TaskArgs {
+pub(super) struct TaskArgs {
     #[command(subcommand)]
     what: TaskCommand,
 }

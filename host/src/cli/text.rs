@@ -6,7 +6,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Returns true if a character controls a terminal instead of being shown: a control character, a
 /// line separator, or a change of the writing direction.
-pub fn steers(letter: char) -> bool {
+pub(super) fn steers(letter: char) -> bool {
     letter.is_control()
         || matches!(
             letter,
@@ -16,7 +16,7 @@ pub fn steers(letter: char) -> bool {
 
 /// `text` with a mark for each character that [`steers`] a terminal. Line breaks are kept, and
 /// colours if the stream has them.
-pub fn tame(text: &str, has_colours: bool) -> String {
+pub(super) fn tame(text: &str, has_colours: bool) -> String {
     let mut tamed = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(letter) = rest.chars().next() {
@@ -43,7 +43,7 @@ fn shown(letter: char) -> String {
 }
 
 /// Text of guests or clients, with the same marks, on one line.
-pub fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     match text.chars().any(steers) {
         true => text.chars().map(shown).collect(),
         false => text.to_owned(),
@@ -52,7 +52,7 @@ pub fn plain(text: &str) -> String {
 
 /// JSON with escapes for the characters that [`steer`](steers) a terminal: all of them are within
 /// strings, except the line breaks between tokens.
-pub fn tame_json(json: String) -> String {
+pub(super) fn tame_json(json: String) -> String {
     let is_in_text = |letter: char| letter != '\n' && steers(letter);
     if !json.chars().any(is_in_text) {
         return json;
@@ -78,7 +78,7 @@ fn colour(text: &str) -> usize {
 }
 
 /// Number of columns that `text` takes; colour sequences take none.
-pub fn width(text: &str) -> usize {
+pub(super) fn width(text: &str) -> usize {
     if text.contains('\u{1b}') {
         return anstream::adapter::strip_str(text).map(|part| part.width()).sum();
     }
@@ -86,7 +86,7 @@ pub fn width(text: &str) -> usize {
 }
 
 /// `text`, cut at its end to `columns`.
-pub fn cut(text: &str, columns: usize) -> String {
+pub(super) fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
@@ -94,7 +94,7 @@ pub fn cut(text: &str, columns: usize) -> String {
 }
 
 /// `text`, cut in its middle to `columns`: ids differ at their ends.
-pub fn cut_middle(text: &str, columns: usize) -> String {
+pub(super) fn cut_middle(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
@@ -103,12 +103,12 @@ pub fn cut_middle(text: &str, columns: usize) -> String {
 }
 
 /// `text` in lines of at most `columns`, broken between words if possible.
-pub fn wrap(text: &str, columns: usize) -> Vec<String> {
+pub(super) fn wrap(text: &str, columns: usize) -> Vec<String> {
     wrap_after(0, text, columns)
 }
 
 /// Like [`wrap`], for a text whose first line begins after `used` columns.
-pub fn wrap_after(used: usize, text: &str, columns: usize) -> Vec<String> {
+pub(super) fn wrap_after(used: usize, text: &str, columns: usize) -> Vec<String> {
     let lines = text.split('\n').enumerate();
     let lines = lines.flat_map(|(place, line)| {
         let used = if place == 0 { used } else { 0 };

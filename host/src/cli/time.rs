@@ -8,12 +8,12 @@ use segno_env::{Clock as _, SystemClock};
 use super::CliError;
 
 /// Milliseconds since the Unix epoch.
-pub fn now_ms() -> i64 {
+pub(super) fn now_ms() -> i64 {
     SystemClock::default().now().0
 }
 
 /// Formats a duration in at most two units: `340 ms`, `2.5 s`, `3 m 20 s`, `2 h 5 m`, `3 d 4 h`.
-pub fn length(ms: i64) -> String {
+pub(super) fn length(ms: i64) -> String {
     let ms = ms.max(0);
     let (seconds, minutes, hours, days) = (ms / 1000, ms / 60_000, ms / 3_600_000, ms / 86_400_000);
     match ms {
@@ -26,7 +26,7 @@ pub fn length(ms: i64) -> String {
 }
 
 /// Formats an instant relative to now: `2.5 s ago`, `in 3 m 20 s`.
-pub fn relative(at_ms: i64, now_ms: i64) -> String {
+pub(super) fn relative(at_ms: i64, now_ms: i64) -> String {
     if at_ms > now_ms {
         return format!("in {}", length(at_ms.saturating_sub(now_ms)));
     }
@@ -34,38 +34,38 @@ pub fn relative(at_ms: i64, now_ms: i64) -> String {
 }
 
 /// An instant in UTC.
-pub fn instant(at_ms: i64) -> String {
+pub(super) fn instant(at_ms: i64) -> String {
     Timestamp(at_ms).in_utc_millis()
 }
 
 /// An instant in UTC, to the minute.
-pub fn day_and_minute(at_ms: i64) -> String {
+pub(super) fn day_and_minute(at_ms: i64) -> String {
     let instant = instant(at_ms);
     let minutes = instant.rsplit_once(':').map_or(&*instant, |(minutes, _)| minutes);
     minutes.replace('T', " ")
 }
 
 /// An instant in UTC, followed by its distance from `now`.
-pub fn when(at_ms: i64, now_ms: i64) -> String {
+pub(super) fn when(at_ms: i64, now_ms: i64) -> String {
     format!("{} ({})", instant(at_ms), relative(at_ms, now_ms))
 }
 
 /// The occurrence in the id of an invocation that a schedule started, such as
 /// `nightly@1794711600000`.
-pub fn occurrence(id: &str) -> Option<i64> {
+pub(super) fn occurrence(id: &str) -> Option<i64> {
     // Milliseconds since 1970 have 13 digits from 2001 to 2286.
     let (_, at) = id.rsplit_once('@')?;
     (at.len() == 13).then(|| at.parse().ok()).flatten()
 }
 
 /// Parses a duration like `90s`, `2h` or `1h 30m`.
-pub fn read_length(text: &str) -> Result<Duration, String> {
+pub(super) fn read_length(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text)
         .map_err(|error| format!("{error}; write it like 90s, 2h or 1h30m"))
 }
 
 /// Parses the length of a delay or a time limit, which must end before the year 10000.
-pub fn read_limit(text: &str) -> Result<Duration, String> {
+pub(super) fn read_limit(text: &str) -> Result<Duration, String> {
     let length = read_length(text)?;
     let ms = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
     match Timestamp(now_ms()).in_time(ms) {
@@ -75,7 +75,7 @@ pub fn read_limit(text: &str) -> Result<Duration, String> {
 }
 
 /// Parses an instant like `2031-02-03T04:05:06Z`, as milliseconds.
-pub fn read_instant(text: &str) -> Result<i64, String> {
+pub(super) fn read_instant(text: &str) -> Result<i64, String> {
     let instant = humantime::parse_rfc3339_weak(text)
         .map_err(|error| format!("{error}; write it in UTC, like 2031-02-03T04:05:06Z"))?;
     let since = instant.duration_since(std::time::UNIX_EPOCH).map_err(|error| error.to_string())?;
@@ -83,7 +83,7 @@ pub fn read_instant(text: &str) -> Result<i64, String> {
 }
 
 /// Parses an instant, or a length of time before now, as milliseconds.
-pub fn read_since(text: &str) -> Result<i64, String> {
+pub(super) fn read_since(text: &str) -> Result<i64, String> {
     if let Ok(length) = read_length(text) {
         return as_ms(length)
             .ok()
@@ -96,7 +96,7 @@ pub fn read_since(text: &str) -> Result<i64, String> {
 }
 
 /// A duration in the API's milliseconds.
-pub fn as_ms(length: Duration) -> Result<u64, CliError> {
+pub(super) fn as_ms(length: Duration) -> Result<u64, CliError> {
     u64::try_from(length.as_millis())
         .map_err(|_| CliError::Usage("this length of time is too long".to_owned()))
 }

@@ -12,7 +12,7 @@ use super::{
 };
 
 /// One record as one line, cut to the width of a terminal.
-pub fn record_line(record: &JournalRecord, began_at_ms: i64, console: &Console) -> String {
+pub(super) fn record_line(record: &JournalRecord, began_at_ms: i64, console: &Console) -> String {
     let seq = console.paint(DIM, &format!("{:>4}", record.seq));
     let at = console.paint(
         DIM,

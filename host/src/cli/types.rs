@@ -28,7 +28,7 @@ Examples:
   segno types ../shop --lang py --out shop_types.py    # a project, without a host
   segno types shop.wasm --lang rust --as shop-eu
   segno types shop --lang ts --check src/shop.ts       # exit code 1: the file is out of date")]
-pub struct TypesArgs {
+pub(super) struct TypesArgs {
     /// Name or digest of a module of the host, or a component file, or the folder of a project
     #[arg(value_name = "MODULE|FILE|PROJECT")]
     module: String,

@@ -14,7 +14,7 @@ use super::{CliError, Console, Exit, console::CYAN, show::short_digest};
 Examples:
   segno undeploy shop
   segno undeploy shop --json | jq .module.in_use")]
-pub struct UndeployArgs {
+pub(super) struct UndeployArgs {
     /// Name of the module
     name: String,
 }

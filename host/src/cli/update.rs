@@ -27,7 +27,7 @@ Examples:
 
 The exit code is 0 if the workflow answered (with --accepted: if it took the update), 4 if it answered with a failure or
 ended before it answered, 6 if it had not answered after --wait, and 1 if it refused.")]
-pub struct UpdateArgs {
+pub(super) struct UpdateArgs {
     /// Id of the invocation
     id: String,
     /// Name of the update

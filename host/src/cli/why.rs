@@ -21,7 +21,7 @@ use super::{
 Examples:
   segno why order-1001
   segno why order-1001 --json | jq -r '.chain[-1].commands[]'")]
-pub struct WhyArgs {
+pub(super) struct WhyArgs {
     /// Id of the invocation
     id: String,
 }

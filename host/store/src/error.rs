@@ -1,7 +1,7 @@
 //! Errors of a store. Each variant states what holds after the failure.
 
 /// The error type of a database driver.
-pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Error of a store operation.
 #[derive(Debug, thiserror::Error)]

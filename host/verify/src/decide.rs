@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Follows a schedule. After its end, takes the first possible event.
-pub struct ScheduleDecider {
+pub(crate) struct ScheduleDecider {
     entries: VecDeque<(usize, ScheduleEntry)>,
     /// True if entries that are not possible are skipped.
     lenient: bool,
@@ -22,12 +22,12 @@ pub struct ScheduleDecider {
 
 impl ScheduleDecider {
     /// Follows exactly this schedule.
-    pub fn exactly(schedule: &RunSchedule) -> Self {
+    pub(crate) fn exactly(schedule: &RunSchedule) -> Self {
         Self { entries: numbered(schedule), lenient: false }
     }
 
     /// Follows this schedule as far as it is possible.
-    pub fn roughly(schedule: &RunSchedule) -> Self {
+    pub(crate) fn roughly(schedule: &RunSchedule) -> Self {
         Self { entries: numbered(schedule), lenient: true }
     }
 
@@ -90,11 +90,11 @@ impl Decider for ScheduleDecider {
 }
 
 /// Decides at random; time passes only when nothing else can happen.
-pub struct RandomDecider(ChaCha8Rng);
+pub(crate) struct RandomDecider(ChaCha8Rng);
 
 impl RandomDecider {
     /// The decisions of a seed.
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
 }
@@ -109,7 +109,7 @@ impl Decider for RandomDecider {
 
 /// Lets time pass whenever it can: timers fire before completions. A workflow may then wait for
 /// ever, so the run is given up after this number of events.
-pub struct TimersFirstDecider(pub usize);
+pub(crate) struct TimersFirstDecider(pub usize);
 
 impl Decider for TimersFirstDecider {
     fn choose(&mut self, enabled: &[EventChoice]) -> Result<Option<EventChoice>, VerifyError> {
@@ -122,7 +122,7 @@ impl Decider for TimersFirstDecider {
 
 /// The events that are possible without time passing, or the passing of time if there is no other
 /// event.
-pub fn in_no_time(enabled: &[EventChoice]) -> &[EventChoice] {
+pub(crate) fn in_no_time(enabled: &[EventChoice]) -> &[EventChoice] {
     match enabled {
         [soon @ .., EventChoice::Time] if !soon.is_empty() => soon,
         all => all,

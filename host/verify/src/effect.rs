@@ -6,7 +6,7 @@ use crate::schedule::RelativeId;
 
 /// One external effect.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ExternalEffect {
+pub(crate) struct ExternalEffect {
     /// The activity, or the request as `METHOD URL`.
     pub what: String,
     /// The input of the activity, or the body of the request.
@@ -24,7 +24,7 @@ pub struct ExternalEffect {
 impl ExternalEffect {
     /// Returns true if `name` names this effect: an activity, or a request by the beginning of its
     /// address.
-    pub fn is(&self, name: &str) -> bool {
+    pub(crate) fn is(&self, name: &str) -> bool {
         match name.contains(' ') {
             true => self.what.starts_with(name),
             false => self.what == name,

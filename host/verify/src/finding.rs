@@ -14,7 +14,7 @@ use crate::{
 /// The kinds of findings, in the order in which they are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum FindingKind {
+pub(crate) enum FindingKind {
     /// A replay issues another command than the recorded one.
     Divergence,
     /// The workflow panicked, or was stopped by the engine.
@@ -37,7 +37,7 @@ pub enum FindingKind {
 
 impl FindingKind {
     /// The name in reports.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Divergence => "divergence",
             Self::Trap => "trap",
@@ -52,7 +52,7 @@ impl FindingKind {
     }
 
     /// A sentence of advice on fixing it.
-    pub fn advice(self) -> &'static str {
+    pub(crate) fn advice(self) -> &'static str {
         match self {
             Self::Divergence => {
                 "a workflow may depend on its input and on results only: keep what a `run` computes in its result, and no state outside of the function"
@@ -83,7 +83,7 @@ impl FindingKind {
 
 /// The identity of a finding, without its circumstances: equal identities have one cause.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FindingIdentity {
+pub(crate) struct FindingIdentity {
     pub kind: FindingKind,
     /// The part of the workflow that is affected.
     pub subject: String,
@@ -91,7 +91,7 @@ pub struct FindingIdentity {
 
 /// A finding about a run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Finding {
+pub(crate) struct Finding {
     pub identity: FindingIdentity,
     /// A description in sentences.
     pub text: String,
@@ -107,7 +107,7 @@ impl Finding {
 }
 
 /// The findings about a run by itself.
-pub fn alone(run: &RunResult, script: &VerifyScript) -> Vec<Finding> {
+pub(crate) fn alone(run: &RunResult, script: &VerifyScript) -> Vec<Finding> {
     let mut findings = Vec::new();
     match &run.end {
         RunConclusion::Halted(halts) => findings.extend(halts.iter().map(|halt| {
@@ -199,7 +199,7 @@ fn times(count: usize) -> String {
 }
 
 /// The findings about a run compared with one of the same events without faults.
-pub fn beside(run: &RunResult, reference: &RunResult) -> Vec<Finding> {
+pub(crate) fn beside(run: &RunResult, reference: &RunResult) -> Vec<Finding> {
     let mut findings = repeated_effects(run, reference);
     if let (RunConclusion::Settled { .. }, RunConclusion::Settled { .. }) =
         (&run.end, &reference.end)
@@ -324,7 +324,7 @@ fn repeated_effects(run: &RunResult, reference: &RunResult) -> Vec<Finding> {
 
 /// A finding if the outcome of a run differs from that of the first, whose events came in another
 /// order.
-pub fn by_order(run: &RunResult, first: &RunResult) -> Option<Finding> {
+pub(crate) fn by_order(run: &RunResult, first: &RunResult) -> Option<Finding> {
     let differs = matches!(run.end, RunConclusion::Settled { .. })
         && matches!(first.end, RunConclusion::Settled { .. })
         && run.end != first.end;
@@ -339,7 +339,7 @@ pub fn by_order(run: &RunResult, first: &RunResult) -> Option<Finding> {
 }
 
 /// A finding if the outcome differs because a timer came first.
-pub fn by_timer(run: &RunResult, first: &RunResult) -> Option<Finding> {
+pub(crate) fn by_timer(run: &RunResult, first: &RunResult) -> Option<Finding> {
     let mut finding = by_order(run, first)?;
     finding.identity.kind = FindingKind::TimerDependence;
     finding.text = format!(
@@ -352,12 +352,12 @@ pub fn by_timer(run: &RunResult, first: &RunResult) -> Option<Finding> {
 
 /// Returns true if the run contains an event that changes the possible events (a cancellation), so
 /// that its outcome may differ.
-pub fn changes_what_happens(run: &RunResult) -> bool {
+pub(crate) fn changes_what_happens(run: &RunResult) -> bool {
     run.schedule.0.contains(&ScheduleEntry::Event(EventChoice::Cancel))
 }
 
 /// The word for a fault, in counts.
-pub fn word(fault: &InjectedFault) -> &'static str {
+pub(crate) fn word(fault: &InjectedFault) -> &'static str {
     match fault {
         InjectedFault::Cold => "replays at every wait",
         InjectedFault::Crash => "crashes at waits",

@@ -11,7 +11,7 @@ use segno_core::{
 
 /// The rows that an event read or changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EventFootprint {
+pub(crate) enum EventFootprint {
     /// The event may have read or changed anything.
     All,
     /// The event changed these rows.
@@ -21,7 +21,7 @@ pub enum EventFootprint {
 impl EventFootprint {
     /// The changes between two states, by one event. An event after which a workflow read something
     /// outside its own rows may depend on all others.
-    pub fn between(before: &Snapshot, after: &Snapshot) -> Self {
+    pub(crate) fn between(before: &Snapshot, after: &Snapshot) -> Self {
         let mut rows = BTreeSet::new();
         let changed = &mut rows;
         differ("promise", &before.promises, &after.promises, changed);
@@ -49,7 +49,7 @@ impl EventFootprint {
     }
 
     /// Returns true if the two events may be exchanged.
-    pub fn is_independent_of(&self, other: &Self) -> bool {
+    pub(crate) fn is_independent_of(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Rows(these), Self::Rows(those)) => these.is_disjoint(those),
             _ => false,

@@ -21,7 +21,7 @@ use crate::{
 ///    1       +0ms  #0 call reserve ["tea"]
 ///    2       +0ms  #0 ← "reservation-1"
 /// ```
-pub fn lines(rows: &Snapshot) -> Vec<String> {
+pub(crate) fn lines(rows: &Snapshot) -> Vec<String> {
     let root = PromiseId::from(ROOT);
     let mut lines = Vec::new();
     let ids = rows.journals.keys().filter(|id| **id != root);

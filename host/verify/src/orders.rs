@@ -22,7 +22,7 @@ struct DecisionPoint {
 
 /// A decider that tries all orders, run after run.
 #[derive(Default)]
-pub struct OrderDecider {
+pub(crate) struct OrderDecider {
     path: Vec<DecisionPoint>,
     /// Position of this run on the current path.
     depth: usize,
@@ -35,7 +35,7 @@ pub struct OrderDecider {
 
 impl OrderDecider {
     /// Moves to the next order. Returns false if there is none.
-    pub fn next(&mut self) -> bool {
+    pub(crate) fn next(&mut self) -> bool {
         self.depth = 0;
         self.redundant = false;
         self.asleep = SleepSet::new();
@@ -55,7 +55,7 @@ impl OrderDecider {
     }
 
     /// Returns true if the last run repeated an order and was given up.
-    pub fn is_redundant(&self) -> bool {
+    pub(crate) fn is_redundant(&self) -> bool {
         self.redundant
     }
 }

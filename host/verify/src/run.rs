@@ -30,7 +30,7 @@ const MOST_EVENTS: usize = 2_000;
 const MOST_LEFT: usize = 200;
 
 /// Decides what happens in a run.
-pub trait Decider {
+pub(crate) trait Decider {
     /// Chooses the faults before the next event; `enabled` are the possible events.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ pub trait Decider {
 
 /// An event of a run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RunStep {
+pub(crate) struct RunStep {
     /// The possible events.
     pub enabled: Vec<EventChoice>,
     /// The event that happened.
@@ -81,7 +81,7 @@ pub struct RunStep {
 
 /// An execution that stopped for a person's attention.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct HaltedExecution {
+pub(crate) struct HaltedExecution {
     /// The place of the execution.
     pub place: String,
     /// A short stable identifier: `divergence`, `trap`, `waits-for-nothing`…
@@ -94,7 +94,7 @@ pub struct HaltedExecution {
 
 /// The end of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RunConclusion {
+pub(crate) enum RunConclusion {
     /// The root has settled.
     Settled {
         /// Resolved, rejected, cancelled or timed out.
@@ -114,7 +114,7 @@ pub enum RunConclusion {
 
 impl RunConclusion {
     /// A one-line description.
-    pub fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         match self {
             Self::Settled { verdict: Verdict::Resolved, value } => format!("resolved {value}"),
             Self::Settled { verdict: Verdict::Rejected, value } => format!("rejected {value}"),
@@ -133,7 +133,7 @@ impl RunConclusion {
 
 /// The result of a run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RunResult {
+pub(crate) struct RunResult {
     /// The events and faults, in order.
     pub schedule: RunSchedule,
     pub steps: Vec<RunStep>,
@@ -155,7 +155,7 @@ pub struct RunResult {
 ///
 /// # Errors
 /// Nothing can be verified, or a choice of the decider is not possible.
-pub fn run(
+pub(crate) fn run(
     setup: &Arc<VerifySetup>,
     cold: bool,
     decider: &mut dyn Decider,

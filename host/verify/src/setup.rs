@@ -56,12 +56,12 @@ pub(crate) struct AttemptKey {
 pub(crate) struct AttemptMemo(Mutex<HashMap<AttemptKey, (Outcome, Vec<ExternalEffect>)>>);
 
 impl AttemptMemo {
-    pub fn get(&self, attempted: &AttemptKey) -> Option<(Outcome, Vec<ExternalEffect>)> {
+    pub(crate) fn get(&self, attempted: &AttemptKey) -> Option<(Outcome, Vec<ExternalEffect>)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(attempted).cloned()
     }
 
     /// Stores the result of an attempt, and returns the one of the first execution.
-    pub fn keep(
+    pub(crate) fn keep(
         &self,
         attempted: AttemptKey,
         outcome: Outcome,

@@ -8,12 +8,12 @@ use std::{
 use crate::packages::{Packages, node};
 
 /// Folder of the scripts and lock files.
-pub const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/resonate");
+pub(super) const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/resonate");
 
 const PACKAGES: Packages = Packages { suite: "resonate-suite", scripts: SCRIPTS };
 
 /// Folder with Node and the TypeScript SDK.
-pub fn typescript() -> Option<PathBuf> {
+pub(super) fn typescript() -> Option<PathBuf> {
     let folder = PACKAGES.npm("typescript", "", node_runs)?;
     PACKAGES.beside(&folder, &["functions.mjs", "worker.mjs", "ask.mjs"]);
     Some(folder)
@@ -28,12 +28,12 @@ fn node_runs(folder: &Path) -> Command {
 }
 
 /// Folder with an environment that has the Python SDK.
-pub fn python() -> Option<PathBuf> {
+pub(super) fn python() -> Option<PathBuf> {
     PACKAGES.python("python", "requirements.txt")
 }
 
 /// Folder with a program on the Rust SDK, `target/debug/resonate-client`.
-pub fn rust() -> Option<PathBuf> {
+pub(super) fn rust() -> Option<PathBuf> {
     PACKAGES.cargo("rust", "rust")
 }
 

@@ -166,7 +166,7 @@ fn javascript() -> Option<PathBuf> {
 }
 
 /// Command that runs a script next to the packages.
-pub fn script(name: &str) -> Option<Command> {
+pub(super) fn script(name: &str) -> Option<Command> {
     let folder = javascript()?;
     let mut command = Command::new(node(&folder));
     command.arg(folder.join(name));
@@ -179,7 +179,7 @@ pub fn original() -> Option<PathBuf> {
 }
 
 /// Program of the released command. `None` if it is unavailable, with the reason on standard error.
-pub fn command() -> Option<PathBuf> {
+pub(super) fn command() -> Option<PathBuf> {
     released("command", "restate")
 }
 

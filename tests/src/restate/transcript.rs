@@ -32,7 +32,7 @@ const IDS: [(&str, &str); 6] = [
 
 /// Exchanges so far, in canonical form.
 #[derive(Debug, Default)]
-pub struct Transcript {
+pub(super) struct Transcript {
     text: String,
     /// Words that are replaced, with their names.
     named: Vec<(String, String)>,
@@ -44,12 +44,12 @@ pub struct Transcript {
 
 impl Transcript {
     /// Replaces `word` by `name` from now on.
-    pub fn name(&mut self, word: &str, name: &str) {
+    pub(super) fn name(&mut self, word: &str, name: &str) {
         self.named.push((word.to_owned(), format!("<{name}>")));
     }
 
     /// Adds a request.
-    pub fn request(&mut self, line: &str, headers: &[(String, String)], body: &[u8]) {
+    pub(super) fn request(&mut self, line: &str, headers: &[(String, String)], body: &[u8]) {
         if !self.text.is_empty() {
             self.text.push('\n');
         }
@@ -61,7 +61,7 @@ impl Transcript {
     }
 
     /// Adds an answer. An error of the runtime itself is reduced to the parts that programs read.
-    pub fn answer(&mut self, status: u16, headers: &[(String, String)], body: &[u8]) {
+    pub(super) fn answer(&mut self, status: u16, headers: &[(String, String)], body: &[u8]) {
         self.line('<', &status.to_string());
         let shown = headers.iter().filter(|(name, _)| HEADERS.contains(&name.as_str()));
         let mut shown: Vec<_> = shown.collect();
@@ -81,7 +81,7 @@ impl Transcript {
     }
 
     /// Adds a command, and its output.
-    pub fn printed(&mut self, command: &str, printed: &str) {
+    pub(super) fn printed(&mut self, command: &str, printed: &str) {
         if !self.text.is_empty() {
             self.text.push('\n');
         }
@@ -92,7 +92,7 @@ impl Transcript {
     }
 
     /// Adds a remark of the scene.
-    pub fn remark(&mut self, text: &str) {
+    pub(super) fn remark(&mut self, text: &str) {
         if !self.text.is_empty() {
             self.text.push('\n');
         }
@@ -100,7 +100,7 @@ impl Transcript {
     }
 
     /// The whole transcript.
-    pub fn text(&self) -> &str {
+    pub(super) fn text(&self) -> &str {
         &self.text
     }
 
@@ -195,7 +195,7 @@ fn instant(text: &str) -> Option<usize> {
 
 /// The document with sorted keys, without texts for people, and with lists sorted if their order
 /// has no meaning.
-pub fn canonical(document: Value) -> Value {
+pub(super) fn canonical(document: Value) -> Value {
     match document {
         Value::Object(members) => {
             let mut members: BTreeMap<_, _> = members.into_iter().collect();

@@ -13,7 +13,7 @@ use super::{host::Node, judge, network::Network};
 
 /// Repeats everything that a host sent under claims that have ended, as a host does that was away
 /// for too long.
-pub async fn zombie(network: &Arc<Network>, node: &Node) {
+pub(super) async fn zombie(network: &Arc<Network>, node: &Node) {
     let asked = node.conditions.asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let stale: Vec<Command> = {
         let Some(judge) = network.database.judge() else { return };
@@ -42,7 +42,7 @@ pub async fn zombie(network: &Arc<Network>, node: &Node) {
 }
 
 /// Repeats these commands, and checks that nothing changes.
-pub async fn again(network: &Network, commands: &[Command], when: &str) {
+pub(super) async fn again(network: &Network, commands: &[Command], when: &str) {
     // A deadline that has passed is carried out by the next command that loads the promise. That
     // change is not due to the repetition.
     let rows = network.database.dump().await;

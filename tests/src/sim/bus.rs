@@ -17,32 +17,32 @@ use super::{dice::Dice, event_log::EventLog, fault::MessageFault};
 
 /// Current fault levels of messages.
 #[derive(Default)]
-pub struct NetworkFaults(Mutex<BTreeMap<MessageFault, u64>>);
+pub(super) struct NetworkFaults(Mutex<BTreeMap<MessageFault, u64>>);
 
 impl NetworkFaults {
     /// Sets the level of a fault.
-    pub fn set(&self, what: MessageFault, level: u64) {
+    pub(super) fn set(&self, what: MessageFault, level: u64) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(what, level);
     }
 
     /// Removes all faults.
-    pub fn clear(&self) {
+    pub(super) fn clear(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Level of a fault. 0 if it is not set.
-    pub fn level(&self, what: MessageFault) -> u64 {
+    pub(super) fn level(&self, what: MessageFault) -> u64 {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&what).copied().unwrap_or(0)
     }
 
     /// True if no fault is set.
-    pub fn is_clear(&self) -> bool {
+    pub(super) fn is_clear(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 }
 
 /// The bus between hosts, and to external receivers.
-pub struct Bus {
+pub(super) struct Bus {
     network_faults: Arc<NetworkFaults>,
     log: Arc<EventLog>,
     runtime: Arc<SimRuntime>,
@@ -53,7 +53,7 @@ pub struct Bus {
 
 impl Bus {
     /// Creates a bus without hosts. Messages to external receivers go to `outside`.
-    pub fn new(
+    pub(super) fn new(
         seed: u64,
         network_faults: Arc<NetworkFaults>,
         log: Arc<EventLog>,
@@ -65,18 +65,18 @@ impl Bus {
     }
 
     /// Adds a receiver: an incarnation of a host.
-    pub fn join(&self, life: u64, notifier: Arc<CommitNotifier>) {
+    pub(super) fn join(&self, life: u64, notifier: Arc<CommitNotifier>) {
         self.hubs().insert(life, notifier);
     }
 
     /// Removes a receiver.
-    pub fn leave(&self, life: u64) {
+    pub(super) fn leave(&self, life: u64) {
         self.hubs().remove(&life);
     }
 
     /// Delivers the hints of a commit: to the committing host immediately and with the rows, to the
     /// others by the network.
-    pub fn committed(&self, by: Option<u64>, effects: &[Effect], state: &View) {
+    pub(super) fn committed(&self, by: Option<u64>, effects: &[Effect], state: &View) {
         if effects.is_empty() {
             return;
         }
@@ -112,7 +112,7 @@ impl Bus {
     }
 
     /// Delivers a message to an external receiver.
-    pub fn deliver(&self, delivery: &Delivery) {
+    pub(super) fn deliver(&self, delivery: &Delivery) {
         if self.roll(MessageFault::MessageLoss) {
             return;
         }

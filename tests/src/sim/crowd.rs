@@ -13,13 +13,13 @@ use super::dice::Dice;
 use crate::world::script::{Result, ScriptContext, options};
 
 /// Function with a limit on concurrency, per key and in total.
-pub const PACKED: &str = "packed";
+pub(super) const PACKED: &str = "packed";
 /// Function with a limit on its rate.
-pub const PACED: &str = "paced";
+pub(super) const PACED: &str = "paced";
 /// A workflow that calls and sends some of the others.
-pub const CROWD: &str = "crowd";
+pub(super) const CROWD: &str = "crowd";
 /// Functions that scripts start.
-pub const FUNCTIONS: [&str; 3] = [PACKED, PACED, CROWD];
+pub(super) const FUNCTIONS: [&str; 3] = [PACKED, PACED, CROWD];
 
 const LIMITS: [(&str, &str); 2] = [
     (
@@ -30,14 +30,14 @@ const LIMITS: [(&str, &str); 2] = [
 ];
 
 /// Facts of the module: its declared limits.
-pub fn facts() -> ModuleFacts {
+pub(super) fn facts() -> ModuleFacts {
     let rule = |json| serde_json::from_str(json).expect("a rule");
     let limits = LIMITS.map(|(function, json)| (Text::from(function), rule(json)));
     ModuleFacts { limits: limits.into(), ..ModuleFacts::default() }
 }
 
 /// A limit that an operator sets, or removes.
-pub fn changed(dice: &mut Dice) -> (LimitName, Option<AdmissionRule>) {
+pub(super) fn changed(dice: &mut Dice) -> (LimitName, Option<AdmissionRule>) {
     let json = dice.pick(&[
         None,
         Some(r#"{"key":"k","per_key":{"concurrency":2},"total":{"concurrency":3}}"#),
@@ -48,7 +48,7 @@ pub fn changed(dice: &mut Dice) -> (LimitName, Option<AdmissionRule>) {
 }
 
 /// Input of a function for this number.
-pub fn input(function: &str, number: u64) -> String {
+pub(super) fn input(function: &str, number: u64) -> String {
     match function {
         PACKED | PACED => format!(r#"{{"k":"{}","p":{}}}"#, number % 2, number % 3),
         _ => number.to_string(),
@@ -56,14 +56,14 @@ pub fn input(function: &str, number: u64) -> String {
 }
 
 /// Calls an activity, and sleeps.
-pub async fn work(ctx: ScriptContext) -> Result {
+pub(super) async fn work(ctx: ScriptContext) -> Result {
     ctx.done(ctx.call("work", "1")).await?;
     ctx.done(ctx.sleep(200)).await?;
     Ok("\"worked\"".into())
 }
 
 /// Calls three limited functions, and sends one.
-pub async fn crowd(ctx: ScriptContext) -> Result {
+pub(super) async fn crowd(ctx: ScriptContext) -> Result {
     let calls: Vec<u32> = (0..3).map(|n| ctx.call(PACKED, &input(PACKED, n))).collect();
     let sent = ctx.send(PACED, r#"{"k":"s"}"#, options());
     ctx.done(sent).await?;
@@ -74,7 +74,7 @@ pub async fn crowd(ctx: ScriptContext) -> Result {
 }
 
 /// Violations of the limits at the end.
-pub fn end(rows: &Snapshot) -> Vec<String> {
+pub(super) fn end(rows: &Snapshot) -> Vec<String> {
     let mut wrong = Vec::new();
     for (id, place) in &rows.places {
         let pending = rows.promises.get(id).is_some_and(Promise::is_pending);

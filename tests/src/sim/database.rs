@@ -28,7 +28,7 @@ use super::{
 const STATEMENT: i64 = 2;
 
 /// The simulated database.
-pub struct Database {
+pub(super) struct Database {
     pub memory: Arc<MemoryStore>,
     /// Clock of the store.
     pub clock: Arc<SimClock>,
@@ -61,7 +61,7 @@ impl Sink {
 
 impl Database {
     /// Creates an empty store. With a seed in `statements` it decides by statements.
-    pub fn new(
+    pub(super) fn new(
         config: Config,
         clock: Arc<SimClock>,
         log: Arc<EventLog>,
@@ -89,7 +89,11 @@ impl Database {
 
     /// Commits these commands together, without another commit in between. Returns the replies and
     /// the effects.
-    pub async fn execute(&self, who: &str, commands: &[Command]) -> (Vec<Reply>, Vec<Effect>) {
+    pub(super) async fn execute(
+        &self,
+        who: &str,
+        commands: &[Command],
+    ) -> (Vec<Reply>, Vec<Effect>) {
         if self.dice.is_some() {
             return self.transact(commands, |decided| self.write(who, commands, decided)).await;
         }
@@ -161,16 +165,16 @@ impl Database {
     }
 
     /// Drops pending hints.
-    pub fn forget_effects(&self) {
+    pub(super) fn forget_effects(&self) {
         self.sink.take();
     }
 
-    pub async fn dump(&self) -> Snapshot {
+    pub(super) async fn dump(&self) -> Snapshot {
         self.memory.read().dump().await.expect("memory answers")
     }
 
     /// The judge. `None` if the run is not judged.
-    pub fn judge(&self) -> Option<MutexGuard<'_, Judge>> {
+    pub(super) fn judge(&self) -> Option<MutexGuard<'_, Judge>> {
         Some(self.judge.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -15,7 +15,7 @@ use super::{crowd, dice::Dice, event_log::EventLog, fault::Fault, tally};
 use crate::world::script::{Attempt, Script, ScriptContext, options};
 
 /// Record of the steps' external effects: number of runs by idempotency key.
-pub struct Effects {
+pub(super) struct Effects {
     ran: Mutex<BTreeMap<String, u32>>,
     stalls: AtomicU32,
     log: Arc<EventLog>,
@@ -24,12 +24,12 @@ pub struct Effects {
 
 impl Effects {
     /// Creates an empty ledger.
-    pub fn new(seed: u64, log: Arc<EventLog>) -> Self {
+    pub(super) fn new(seed: u64, log: Arc<EventLog>) -> Self {
         Self { ran: Mutex::default(), stalls: AtomicU32::new(0), log, seed }
     }
 
     /// Records a run of a step. Returns the number of its runs, this one included.
-    pub fn ran(&self, key: &str) -> u32 {
+    pub(super) fn ran(&self, key: &str) -> u32 {
         let mut ran = self.ran.lock().unwrap_or_else(PoisonError::into_inner);
         let count = ran.entry(key.to_owned()).or_default();
         *count += 1;
@@ -37,17 +37,17 @@ impl Effects {
     }
 
     /// Number of runs of every step.
-    pub fn all(&self) -> BTreeMap<String, u32> {
+    pub(super) fn all(&self) -> BTreeMap<String, u32> {
         self.ran.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Makes one more guest stall.
-    pub fn plan_stall(&self) {
+    pub(super) fn plan_stall(&self) {
         self.stalls.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Cancels all planned stalls.
-    pub fn calm(&self) {
+    pub(super) fn calm(&self) {
         self.stalls.store(0, Ordering::Relaxed);
     }
 
@@ -62,14 +62,14 @@ impl Effects {
     }
 
     /// Duration of an attempt, in milliseconds.
-    pub fn length(&self, key: &str, attempt: u32) -> i64 {
+    pub(super) fn length(&self, key: &str, attempt: u32) -> i64 {
         let mut dice = Dice::new(self.seed, &format!("{key} {attempt}"));
         if dice.chance(70) { dice.between(1_000, 5_000) } else { dice.between(1, 300) }
     }
 }
 
 /// Result of a step: its key and the number of its run. The result of only one run is kept.
-pub fn receipt(key: &str, run: u32) -> String {
+pub(super) fn receipt(key: &str, run: u32) -> String {
     json!({ "key": key, "run": run }).to_string()
 }
 
@@ -100,7 +100,7 @@ fn patient() -> RetryOptions {
 }
 
 /// The module that every host runs.
-pub fn functions(effects: &Arc<Effects>) -> Arc<Script> {
+pub(super) fn functions(effects: &Arc<Effects>) -> Arc<Script> {
     let (to_work, to_fail, to_spin) = (effects.clone(), effects.clone(), effects.clone());
     let script = Script::default()
         .activity("work", move |attempt| {

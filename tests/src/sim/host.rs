@@ -32,7 +32,7 @@ use super::{
 
 /// A control message to an incarnation.
 #[derive(Debug, Clone, Copy)]
-pub enum Control {
+pub(super) enum Control {
     /// Die, and restart after `down`.
     Crash {
         /// Downtime, in milliseconds.
@@ -49,7 +49,7 @@ pub enum Control {
 
 /// Time for which departed workers keep their claims. `None`: as long as their leases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Grace(pub Option<Millis>);
+pub(super) struct Grace(pub Option<Millis>);
 
 /// Message channel of a host. The bus carries the messages that its [`Link`] sees, and the
 /// receivers themselves acknowledge arrival.
@@ -71,7 +71,7 @@ impl Channel for Unconfirmed {
 }
 
 /// Parts shared by all hosts.
-pub struct Parts {
+pub(super) struct Parts {
     pub network: Arc<Network>,
     /// Settings of the engine.
     pub config: Config,
@@ -97,7 +97,7 @@ pub struct Parts {
 }
 
 /// A host across its incarnations.
-pub struct Node {
+pub(super) struct Node {
     name: HostName,
     parts: Arc<Parts>,
     /// Conditions of all its incarnations.
@@ -134,7 +134,7 @@ impl Clock for NodeClock {
 
 impl Node {
     /// Starts a node and its first incarnation.
-    pub fn start(name: &str, parts: Arc<Parts>) -> Arc<Self> {
+    pub(super) fn start(name: &str, parts: Arc<Parts>) -> Arc<Self> {
         let (control, controlled) = mpsc::unbounded_channel();
         let node = Arc::new(Self {
             name: HostName::from(name),
@@ -150,7 +150,7 @@ impl Node {
 
     /// True if one of its incarnations could release lost claims: it is up, reaches the store, and
     /// its clock is not behind.
-    pub fn is_well(&self, store_ahead: i64) -> bool {
+    pub(super) fn is_well(&self, store_ahead: i64) -> bool {
         self.up.load(Ordering::Relaxed) > 0
             && !self.conditions.cut.load(Ordering::Relaxed)
             && !self.conditions.frozen.load(Ordering::Relaxed)
@@ -158,14 +158,14 @@ impl Node {
     }
 
     /// Sends a control message to the current incarnation.
-    pub fn control(&self, what: Control) {
+    pub(super) fn control(&self, what: Control) {
         // The receiver exists until the world ends.
         let _ = self.control.lock().unwrap_or_else(PoisonError::into_inner).send(what);
     }
 
     /// Starts a second incarnation next to the current one. Returns the control channel of the
     /// older one.
-    pub fn second(self: &Arc<Self>) -> mpsc::UnboundedSender<Control> {
+    pub(super) fn second(self: &Arc<Self>) -> mpsc::UnboundedSender<Control> {
         let (control, controlled) = mpsc::unbounded_channel();
         self.keep(control.clone(), controlled);
         let mut present = self.control.lock().unwrap_or_else(PoisonError::into_inner);

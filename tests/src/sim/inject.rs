@@ -19,7 +19,7 @@ use super::{
 };
 
 /// Injects one fault.
-pub async fn inject(
+pub(super) async fn inject(
     network: &Arc<Network>,
     nodes: &[Arc<Node>],
     workers: &[Arc<Worker>],

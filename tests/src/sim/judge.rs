@@ -22,7 +22,7 @@ use super::{
 };
 
 /// Judge of all steps of a run.
-pub struct Judge {
+pub(super) struct Judge {
     config: Config,
     /// Live claim of each task.
     live: BTreeMap<PromiseId, Version>,
@@ -40,7 +40,7 @@ pub struct Judge {
 
 impl Judge {
     /// Creates a judge for stores that decide with `config`.
-    pub fn new(config: Config) -> Self {
+    pub(super) fn new(config: Config) -> Self {
         Self {
             config,
             live: BTreeMap::new(),
@@ -54,7 +54,7 @@ impl Judge {
     }
 
     /// Findings about a step.
-    pub fn step(&mut self, step: &Step<'_>, effects: &[Effect]) -> Vec<String> {
+    pub(super) fn step(&mut self, step: &Step<'_>, effects: &[Effect]) -> Vec<String> {
         let mut wrong: Vec<String> = Vec::new();
         if step.before != step.after {
             wrong.extend(check(step.after).iter().map(ToString::to_string));
@@ -128,18 +128,18 @@ impl Judge {
     }
 
     /// True if this claim was granted and has ended.
-    pub fn is_over(&self, claim: &Claim) -> bool {
+    pub(super) fn is_over(&self, claim: &Claim) -> bool {
         self.granted.contains(claim) && self.live.get(&claim.id) != Some(&claim.version)
     }
 
     /// True if this claim was granted.
-    pub fn was_granted(&self, claim: &Claim) -> bool {
+    pub(super) fn was_granted(&self, claim: &Claim) -> bool {
         self.granted.contains(claim)
     }
 
     /// Checks expired leases. `calm_since` is the time since when some host could have released
     /// them.
-    pub fn look(
+    pub(super) fn look(
         &mut self,
         rows: &Snapshot,
         now: segno_core::time::Timestamp,
@@ -169,7 +169,7 @@ impl Judge {
 }
 
 /// Claim that a command presents.
-pub fn guard(command: &Command) -> Option<&Claim> {
+pub(super) fn guard(command: &Command) -> Option<&Claim> {
     match command {
         Command::TaskFence { claim, .. }
         | Command::TaskSuspend { claim, .. }

@@ -26,7 +26,7 @@ const CALLS_AT_ONCE: u32 = 20_000;
 const KEPT: usize = 20_000;
 
 /// Connection of one incarnation to the store.
-pub struct Link {
+pub(super) struct Link {
     who: String,
     pub(super) life: Option<u64>,
     pub(super) network: Arc<Network>,
@@ -40,7 +40,7 @@ pub struct Link {
 
 impl Link {
     /// Creates the link of a host's incarnation.
-    pub fn of_host(
+    pub(super) fn of_host(
         who: String,
         life: u64,
         network: Arc<Network>,
@@ -52,7 +52,7 @@ impl Link {
     }
 
     /// Creates the link of an external client.
-    pub fn of_client(who: String, network: Arc<Network>) -> Self {
+    pub(super) fn of_client(who: String, network: Arc<Network>) -> Self {
         let dice = Mutex::new(Dice::new(network.seed, &who));
         Self {
             who,
@@ -67,12 +67,12 @@ impl Link {
     }
 
     /// Ends the link. It never gets an answer again.
-    pub fn die(&self) {
+    pub(super) fn die(&self) {
         self.dead.store(true, Ordering::Relaxed);
     }
 
     /// Sends one command until an answer arrives.
-    pub async fn insist(&self, command: Command) -> Reply {
+    pub(super) async fn insist(&self, command: Command) -> Reply {
         loop {
             if let Ok(mut replies) = StoreGate::commit(self, vec![command.clone()]).await {
                 return replies.pop().expect("one reply for one command");

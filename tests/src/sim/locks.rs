@@ -15,7 +15,7 @@ use segno_core::{
 
 /// A lockable row.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Row {
+pub(super) enum Row {
     /// A schedule, by id.
     Schedule(String),
     /// A resource with its lease, by name.
@@ -32,7 +32,7 @@ pub enum Row {
 
 /// A row that is found by name. Rows are locked in the order of the variants.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Name {
+pub(super) enum Name {
     /// Queue of an object.
     Line(ObjectId),
     /// A limit.
@@ -45,7 +45,7 @@ pub enum Name {
 
 impl Name {
     /// Rows that a footprint requests by name.
-    pub fn wanted(rows: &Footprint) -> impl Iterator<Item = Self> {
+    pub(super) fn wanted(rows: &Footprint) -> impl Iterator<Item = Self> {
         let lines = rows.lines.iter().cloned().map(Self::Line);
         let limits = rows.limits.iter().cloned().map(Self::Limit);
         let partitions = rows.partitions.iter().cloned().map(Self::Partition);
@@ -54,7 +54,7 @@ impl Name {
     }
 
     /// Rows that a delta writes.
-    pub fn written(delta: &Delta) -> impl Iterator<Item = Self> {
+    pub(super) fn written(delta: &Delta) -> impl Iterator<Item = Self> {
         let lines = delta.lines.keys().cloned().map(Self::Line);
         let limits = delta.limits.keys().cloned().map(Self::Limit);
         let partitions = delta.partitions.keys().cloned().map(Self::Partition);
@@ -63,7 +63,7 @@ impl Name {
     }
 
     /// Adds the row to a footprint.
-    pub fn want(self, rows: &mut Footprint) {
+    pub(super) fn want(self, rows: &mut Footprint) {
         match self {
             Self::Line(object) => drop(rows.lines.insert(object)),
             Self::Limit(name) => drop(rows.limits.insert(name)),
@@ -73,7 +73,7 @@ impl Name {
     }
 
     /// True if the row exists.
-    pub fn is_in(&self, rows: &Model) -> bool {
+    pub(super) fn is_in(&self, rows: &Model) -> bool {
         match self {
             Self::Line(object) => rows.line(object).is_some(),
             Self::Limit(name) => rows.limit(name).is_some(),
@@ -85,21 +85,21 @@ impl Name {
 
 /// Holder of each locked row.
 #[derive(Default)]
-pub struct Locks(Mutex<BTreeMap<Row, u64>>);
+pub(super) struct Locks(Mutex<BTreeMap<Row, u64>>);
 
 impl Locks {
     /// Locks a row for a transaction. Returns false if another transaction holds it.
-    pub fn take(&self, row: &Row, transaction: u64) -> bool {
+    pub(super) fn take(&self, row: &Row, transaction: u64) -> bool {
         *self.held().entry(row.clone()).or_insert(transaction) == transaction
     }
 
     /// Releases all locks of a transaction.
-    pub fn release(&self, transaction: u64) {
+    pub(super) fn release(&self, transaction: u64) {
         self.held().retain(|_, holder| *holder != transaction);
     }
 
     /// All locked rows, with the transactions that hold them.
-    pub fn all(&self) -> BTreeMap<Row, u64> {
+    pub(super) fn all(&self) -> BTreeMap<Row, u64> {
         self.held().clone()
     }
 

@@ -15,7 +15,7 @@ use segno_core::{
 };
 
 /// One step of the store.
-pub struct Step<'a> {
+pub(super) struct Step<'a> {
     /// Rows before the step.
     pub before: &'a Snapshot,
     pub command: &'a Command,
@@ -28,7 +28,7 @@ pub struct Step<'a> {
 }
 
 /// Difference between the engine's metrics and the expected ones. Empty if they agree.
-pub fn difference(step: &Step<'_>, effects: &[Effect]) -> Vec<String> {
+pub(super) fn difference(step: &Step<'_>, effects: &[Effect]) -> Vec<String> {
     let mut tally: BTreeMap<String, i64> = BTreeMap::new();
     for effect in effects {
         if let Effect::Count(metric) = effect {
@@ -177,7 +177,7 @@ fn lost(step: &Step<'_>, id: &PromiseId, ends: impl Fn(Timestamp) -> bool) -> Op
 
 /// Number of tasks that the settlements of this step woke: as counted, and according to the rows.
 /// `None` for a command that also wakes by cancelling, because the rows do not tell the two apart.
-pub fn woken(step: &Step<'_>, effects: &[Effect]) -> Option<(u32, u32)> {
+pub(super) fn woken(step: &Step<'_>, effects: &[Effect]) -> Option<(u32, u32)> {
     if matches!(
         step.command,
         Command::Cancel { .. }

@@ -19,7 +19,7 @@ use super::{
 };
 
 /// State shared by all links of one world.
-pub struct Network {
+pub(super) struct Network {
     pub database: Arc<Database>,
     /// Bus of commit hints and messages.
     pub bus: Arc<Bus>,
@@ -40,7 +40,7 @@ pub struct Network {
 
 /// Conditions of all incarnations of one node, or of one external worker.
 #[derive(Default)]
-pub struct Conditions {
+pub(super) struct Conditions {
     /// True if the store is out of reach.
     pub cut: AtomicBool,
     /// True if the node is frozen.
@@ -55,7 +55,7 @@ pub struct Conditions {
 
 impl Conditions {
     /// Completes when the node is not frozen.
-    pub async fn going(&self) {
+    pub(super) async fn going(&self) {
         loop {
             let thawed = self.thawed.notified();
             if !self.frozen.load(Ordering::Relaxed) {
@@ -66,7 +66,7 @@ impl Conditions {
     }
 
     /// Unfreezes the node.
-    pub fn thaw(&self) {
+    pub(super) fn thaw(&self) {
         self.frozen.store(false, Ordering::Relaxed);
         self.thawed.notify_waiters();
     }

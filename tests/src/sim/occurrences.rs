@@ -14,7 +14,7 @@ use super::metrics::Step;
 const PERIOD: i64 = 2_000;
 
 /// Promises that a schedule created.
-pub fn occurrences<'a>(
+pub(super) fn occurrences<'a>(
     rows: &'a Snapshot,
     schedule: &'a ScheduleId,
 ) -> impl Iterator<Item = &'a PromiseId> {
@@ -24,7 +24,7 @@ pub fn occurrences<'a>(
 
 /// Occurrences of all schedules, tracked outside the engine.
 #[derive(Default)]
-pub struct Timetable {
+pub(super) struct Timetable {
     /// Next occurrence of each schedule.
     next: BTreeMap<ScheduleId, Timestamp>,
     /// Every occurrence so far.
@@ -33,7 +33,7 @@ pub struct Timetable {
 
 impl Timetable {
     /// Violations in a step.
-    pub fn step(&mut self, step: &Step<'_>) -> Vec<String> {
+    pub(super) fn step(&mut self, step: &Step<'_>) -> Vec<String> {
         let mut wrong = Vec::new();
         for (id, after) in &step.after.schedules {
             match step.before.schedules.get(id) {

@@ -36,12 +36,12 @@ use super::{
 };
 
 /// The one module, as uploaded.
-pub const MODULE: &[u8] = b"a script";
+pub(super) const MODULE: &[u8] = b"a script";
 /// Address at which clients receive messages.
-pub const ADDRESS: &str = "poll://client";
+pub(super) const ADDRESS: &str = "poll://client";
 
 /// All external workers and clients.
-pub struct Outside {
+pub(super) struct Outside {
     pub(super) network: Arc<Network>,
     pub(super) effects: Arc<Effects>,
     pub(super) clients: Link,
@@ -54,7 +54,7 @@ pub struct Outside {
 
 /// Messages that clients have received.
 #[derive(Default, Clone)]
-pub struct Heard {
+pub(super) struct Heard {
     /// Promises for which clients registered a listener.
     pub listening: BTreeSet<PromiseId>,
     /// Settled promises that clients received.
@@ -65,7 +65,7 @@ pub struct Heard {
 
 impl Outside {
     /// Starts all workers and clients. They receive `messages`.
-    pub fn start(
+    pub(super) fn start(
         network: Arc<Network>,
         effects: Arc<Effects>,
         workers: Vec<Arc<Worker>>,
@@ -99,22 +99,22 @@ impl Outside {
     }
 
     /// True if every operation is complete.
-    pub fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.open.load(Ordering::Relaxed) == 0
     }
 
     /// Messages that clients have received so far.
-    pub fn heard(&self) -> MutexGuard<'_, Heard> {
+    pub(super) fn heard(&self) -> MutexGuard<'_, Heard> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Continues a halted invocation, as an operator does.
-    pub async fn resume(&self, id: PromiseId) {
+    pub(super) async fn resume(&self, id: PromiseId) {
         self.clients.insist(Command::TaskContinue { id }).await;
     }
 
     /// Schedules an operation at an instant.
-    pub fn plan(self: &Arc<Self>, at: i64, op: Op) {
+    pub(super) fn plan(self: &Arc<Self>, at: i64, op: Op) {
         self.open.fetch_add(1, Ordering::Relaxed);
         let one = self.clone();
         self.network.runtime.spawn(

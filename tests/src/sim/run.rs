@@ -28,7 +28,7 @@ pub struct Report {
 }
 
 /// Final state of a run.
-pub struct End {
+pub(super) struct End {
     pub rows: Snapshot,
     /// Number of runs of each step, by idempotency key.
     pub effects: BTreeMap<String, u32>,

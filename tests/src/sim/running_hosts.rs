@@ -15,21 +15,21 @@ use super::dice::Dice;
 
 /// Running hosts, by incarnation.
 #[derive(Default)]
-pub struct RunningHosts(Mutex<BTreeMap<u64, Host>>);
+pub(super) struct RunningHosts(Mutex<BTreeMap<u64, Host>>);
 
 impl RunningHosts {
     /// Adds an incarnation that accepts starts.
-    pub fn add(&self, life: u64, host: Host) {
+    pub(super) fn add(&self, life: u64, host: Host) {
         self.hosts().insert(life, host);
     }
 
     /// Removes an incarnation.
-    pub fn remove(&self, life: u64) {
+    pub(super) fn remove(&self, life: u64) {
         self.hosts().remove(&life);
     }
 
     /// A slot at a random host. `None` if no host is up, or the chosen one has no free slot.
-    pub fn any(
+    pub(super) fn any(
         &self,
         dice: &mut Dice,
         new: &NewPromise,

@@ -20,7 +20,7 @@ use super::{
 };
 
 /// Instant at which the faults stop, in milliseconds.
-pub const CALM: i64 = 10_000;
+pub(super) const CALM: i64 = 10_000;
 
 /// One operation of a client, which repeats it until it is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,7 +174,7 @@ impl Op {
 }
 
 /// Id of the root of the tree that `id` belongs to.
-pub fn root(id: &str) -> &str {
+pub(super) fn root(id: &str) -> &str {
     id.split(['/', ':', '.']).next().unwrap_or(id)
 }
 

@@ -12,7 +12,7 @@ pub fn shrink(scenario: &Scenario) -> Scenario {
 }
 
 /// Does the same for any kind of failure.
-pub fn shrink_by(scenario: &Scenario, fails: &dyn Fn(&Scenario) -> bool) -> Scenario {
+pub(super) fn shrink_by(scenario: &Scenario, fails: &dyn Fn(&Scenario) -> bool) -> Scenario {
     let mut shortest = scenario.clone();
     loop {
         let shorter = candidates(&shortest).into_iter().find(|candidate| fails(candidate));

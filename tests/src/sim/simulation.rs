@@ -58,7 +58,7 @@ const KEPT: i64 = 200_000;
 const REMOVAL: i64 = 200_000;
 
 /// One simulated world.
-pub struct Simulation {
+pub(super) struct Simulation {
     network: Arc<Network>,
     nodes: Vec<Arc<Node>>,
     outside: Arc<Outside>,
@@ -73,7 +73,7 @@ pub struct Simulation {
 
 impl Simulation {
     /// Sets up the world of a scenario.
-    pub async fn set_up(scenario: &Scenario, judged: bool) -> Self {
+    pub(super) async fn set_up(scenario: &Scenario, judged: bool) -> Self {
         let seed = scenario.seed;
         let clock = Arc::new(SimClock::default());
         let store_clock = Arc::new(SimClock::default());
@@ -152,7 +152,7 @@ impl Simulation {
     /// Runs the scenario to its end.
     ///
     /// If everything is started again, `End::anew` has the result.
-    pub async fn run(self, scenario: &Scenario) -> (Report, End) {
+    pub(super) async fn run(self, scenario: &Scenario) -> (Report, End) {
         for (at, op) in &scenario.ops {
             self.outside.plan(*at, op.clone());
         }

@@ -43,7 +43,7 @@ const LONGEST: u32 = 30_000;
 
 /// The batch must begin again, with these rows among the first that are locked.
 #[derive(Debug, Default)]
-pub struct Again(Box<Footprint>);
+pub(super) struct Again(Box<Footprint>);
 
 impl Again {
     /// Adds these composites to the first rows that are locked.
@@ -53,7 +53,7 @@ impl Again {
 }
 
 /// A decided command, with the time of the decision.
-pub struct Decided {
+pub(super) struct Decided {
     pub decision: Decision,
     /// Time of the step.
     pub now: Timestamp,

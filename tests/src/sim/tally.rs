@@ -8,12 +8,12 @@ use segno_core::{id::ObjectId, snapshot::Snapshot, value::Payload};
 use crate::world::script::{Result, ScriptContext};
 
 /// Name of the workflow.
-pub const FUNCTION: &str = "Tally/add";
+pub(super) const FUNCTION: &str = "Tally/add";
 /// Addresses at which it is called.
-pub const TARGETS: [&str; 2] = ["Tally@a/add", "Tally@b/add"];
+pub(super) const TARGETS: [&str; 2] = ["Tally@a/add", "Tally@b/add"];
 
 /// Reads, does work that takes time, and writes two counters: of all executions, and of this one.
-pub async fn add(ctx: ScriptContext) -> Result {
+pub(super) async fn add(ctx: ScriptContext) -> Result {
     let mark = format!("by {}", ctx.context().invocation);
     let count = number(&ctx.done(ctx.get("count")).await?);
     let marked = number(&ctx.done(ctx.get(&mark)).await?);
@@ -26,7 +26,7 @@ pub async fn add(ctx: ScriptContext) -> Result {
 }
 
 /// Violations in the state of the objects.
-pub fn end(rows: &Snapshot) -> Vec<String> {
+pub(super) fn end(rows: &Snapshot) -> Vec<String> {
     let mut objects: BTreeMap<&ObjectId, (u64, u64)> = BTreeMap::new();
     let tallies = rows.state.iter().filter(|((object, _), _)| object.as_str().contains("Tally@"));
     for ((object, name), value) in tallies {

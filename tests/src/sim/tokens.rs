@@ -8,7 +8,7 @@ use super::metrics::Step;
 
 /// Fence tokens of all resources, tracked outside the engine.
 #[derive(Default)]
-pub struct Tokens {
+pub(super) struct Tokens {
     granted: BTreeMap<ResourceName, FenceToken>,
     written: BTreeMap<ResourceName, FenceToken>,
 }
@@ -16,7 +16,7 @@ pub struct Tokens {
 impl Tokens {
     /// Checks that no client gets a resource that another holds, that each lease has its own token,
     /// and that no write succeeds after one under a later token.
-    pub fn step(&mut self, step: &Step<'_>) -> Vec<String> {
+    pub(super) fn step(&mut self, step: &Step<'_>) -> Vec<String> {
         let mut wrong = Vec::new();
         for (name, after) in &step.after.resource_leases {
             let before = step.before.resource_leases.get(name);

@@ -11,20 +11,23 @@ use segno_core::{
 use super::metrics::Step;
 
 /// Address of the worker.
-pub const TARGET: &str = "poll://workers/trip";
+pub(super) const TARGET: &str = "poll://workers/trip";
 /// Name of its saga.
-pub const SAGA: &str = "trip";
+pub(super) const SAGA: &str = "trip";
 /// Number of steps. The last one fails.
-pub const STEPS: u32 = 4;
+pub(super) const STEPS: u32 = 4;
 
 /// The facts of the saga of a trip.
-pub fn facts<'a>(rows: &'a Snapshot, id: &'a PromiseId) -> impl Iterator<Item = &'a FactKey> {
+pub(super) fn facts<'a>(
+    rows: &'a Snapshot,
+    id: &'a PromiseId,
+) -> impl Iterator<Item = &'a FactKey> {
     rows.facts.keys().filter(move |(invocation, _)| invocation == id).map(|(_, key)| key)
 }
 
 /// Violations in a step: no step of the saga may be undone before a later one, none may be taken
 /// after one was undone, and none may fail to be undone.
-pub fn step(step: &Step<'_>) -> Vec<String> {
+pub(super) fn step(step: &Step<'_>) -> Vec<String> {
     let new = step.after.facts.keys().filter(|fact| !step.before.facts.contains_key(*fact));
     let wrong = new.filter_map(|(invocation, key)| {
         let is = |seq, kind| {
@@ -46,7 +49,7 @@ pub fn step(step: &Step<'_>) -> Vec<String> {
 
 /// Violations at the end: every trip must be rejected, and its facts must show that all steps
 /// before the last one were taken and undone.
-pub fn end(rows: &Snapshot) -> Vec<String> {
+pub(super) fn end(rows: &Snapshot) -> Vec<String> {
     let mut wrong = Vec::new();
     for (id, promise) in
         rows.promises.iter().filter(|(_, promise)| promise.target() == Some(TARGET))

@@ -20,7 +20,7 @@ use super::{
 };
 
 /// Findings about an end by itself.
-pub fn end(end: &End) -> Vec<String> {
+pub(super) fn end(end: &End) -> Vec<String> {
     let mut wrong = Vec::new();
     wrong.extend(steps(end));
     wrong.extend(told(&end.rows));
@@ -184,7 +184,7 @@ fn refines_abroad(scenario: &Scenario, end: &End, expected: &End) -> Vec<String>
 }
 
 /// Differences that faults do not explain.
-pub fn refines(scenario: &Scenario, end: &End, expected: &End) -> Vec<String> {
+pub(super) fn refines(scenario: &Scenario, end: &End, expected: &End) -> Vec<String> {
     let mut wrong = refines_abroad(scenario, end, expected);
     wrong.extend(services::refines(scenario, &end.rows, &expected.rows));
     for (_, op) in &scenario.ops {

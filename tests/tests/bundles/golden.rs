@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::{SEGNO, parts, segno, text};
 
 /// Folders of all versions.
-pub fn versions() -> Vec<PathBuf> {
+pub(super) fn versions() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("bundles");
     let entries = fs::read_dir(folder).expect("bundles are kept");
     let mut folders: Vec<PathBuf> = entries

@@ -27,7 +27,7 @@ const TIMEOUT: Millis = Millis::seconds(1_200);
 const SKIPPED: [&str; 3] = ["postgres", "_on_sqlite", "_under_the_narrow_reading"];
 
 /// A crate with defects, and the tests that must detect them.
-pub struct Part {
+pub(super) struct Part {
     /// Folder of the crate whose sources have the defects.
     pub folder: &'static str,
     /// Package with the tests.
@@ -38,7 +38,7 @@ pub struct Part {
 }
 
 /// A built copy, with its test programs.
-pub struct Bench {
+pub(super) struct Bench {
     root: PathBuf,
     programs: BTreeMap<(&'static str, &'static str), PathBuf>,
 }
@@ -50,7 +50,7 @@ struct Verdict {
     failures: String,
 }
 
-pub fn root() -> PathBuf {
+pub(super) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
@@ -58,7 +58,12 @@ impl Bench {
     /// Copies these folders, and builds the programs of these parts with all defects in them.
     ///
     /// `members`: workspace members to keep. `None` keeps all.
-    pub fn build(name: &str, folders: &[&str], members: Option<&[&str]>, parts: &[Part]) -> Self {
+    pub(super) fn build(
+        name: &str,
+        folders: &[&str],
+        members: Option<&[&str]>,
+        parts: &[Part],
+    ) -> Self {
         let bench = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let mut defects: BTreeMap<PathBuf, Vec<(usize, &Mutation)>> = BTreeMap::new();
         for (number, (part, mutation)) in numbered(parts) {
@@ -99,7 +104,7 @@ impl Bench {
 
     /// Runs the tests for each defect whose description contains `words`. Returns the defects that
     /// no test detected, or that another test detected than the intended one.
-    pub fn survivors(&self, parts: &[Part], words: &str) -> Vec<(&'static str, String)> {
+    pub(super) fn survivors(&self, parts: &[Part], words: &str) -> Vec<(&'static str, String)> {
         for ((package, program), path) in &self.programs {
             let of_program =
                 parts.iter().filter(|part| (part.package, part.program) == (*package, *program));
@@ -262,7 +267,7 @@ fn program(bench: &Path, package: &str, program: &str) -> PathBuf {
 }
 
 /// Folder of a package.
-pub fn folder_of(root: &Path, package: &str) -> PathBuf {
+pub(super) fn folder_of(root: &Path, package: &str) -> PathBuf {
     match package.strip_prefix("segno-") {
         Some(layer) => root.join("host").join(layer),
         None if package == "segno" => root.join("host"),

@@ -10,7 +10,7 @@ const CONFORMANCE: &str = "random_scripts_are_answered_alike";
 const DIFFERENTIAL: &str = "operations_are_answered_as_the_model_says";
 
 /// Defects in reads and writes of the stores.
-pub const STORES: &[Mutation] = &[
+pub(super) const STORES: &[Mutation] = &[
     Mutation {
         what: "a runtime is removed while a module runs on it",
         file: "memory/modules.rs",
@@ -126,7 +126,7 @@ pub const STORES: &[Mutation] = &[
 ];
 
 /// Defects in the Resonate front end's mapping of operations.
-pub const RESONATE: &[Mutation] = &[
+pub(super) const RESONATE: &[Mutation] = &[
     Mutation {
         what: "a reserved name of a client's tag is taken for the engine's",
         file: "values.rs",
@@ -242,7 +242,7 @@ pub const RESONATE: &[Mutation] = &[
 ];
 
 /// Defects in a host's replay.
-pub const REPLAYS: &[Mutation] = &[Mutation {
+pub(super) const REPLAYS: &[Mutation] = &[Mutation {
     what: "a replayed event comes at another time",
     file: "worker/recording/recorder.rs",
     says: "        self.at = record.at;\n        Ok(Some(match record.body {",
@@ -252,7 +252,7 @@ pub const REPLAYS: &[Mutation] = &[Mutation {
 }];
 
 /// Defects in the creation and use of snapshots.
-pub const SNAPSHOTS: &[Mutation] = &[
+pub(super) const SNAPSHOTS: &[Mutation] = &[
     Mutation {
         what: "a snapshot of another journal is used",
         file: "worker/snapshot/restore.rs",
@@ -280,7 +280,7 @@ pub const SNAPSHOTS: &[Mutation] = &[
 ];
 
 /// Defects in snapshot files on disk.
-pub const SNAPSHOT_FILES: &[Mutation] = &[Mutation {
+pub(super) const SNAPSHOT_FILES: &[Mutation] = &[Mutation {
     what: "a snapshot that is damaged on the disk is used",
     file: "snapshot/files.rs",
     says: "Sha256::digest(compressed).as_slice() == hash;",
@@ -290,7 +290,7 @@ pub const SNAPSHOT_FILES: &[Mutation] = &[Mutation {
 }];
 
 /// Defects in the use of outcomes that are not stored yet.
-pub const OUTCOMES: &[Mutation] = &[
+pub(super) const OUTCOMES: &[Mutation] = &[
     Mutation {
         what: "an outcome is lost after the caller received it",
         file: "worker/recording/recorder.rs",
@@ -318,7 +318,7 @@ pub const OUTCOMES: &[Mutation] = &[
 ];
 
 /// Defects in the start of a host, and in its handling of claims and damage.
-pub const STARTS: &[Mutation] = &[
+pub(super) const STARTS: &[Mutation] = &[
     Mutation {
         what: "a host works before it has given back what it held",
         file: "boot.rs",
@@ -355,7 +355,7 @@ pub const STARTS: &[Mutation] = &[
 
 /// Defects in rules that only several clients and hosts together can break: schedules, resources
 /// and sagas.
-pub const SIMULATED_RULES: &[Mutation] = &[
+pub(super) const SIMULATED_RULES: &[Mutation] = &[
     Mutation {
         what: "a resource is given to another while it is held",
         file: "transition/resources.rs",
@@ -391,7 +391,7 @@ pub const SIMULATED_RULES: &[Mutation] = &[
 ];
 
 /// Defects in the reported outcome of a message.
-pub const SIMULATED_MESSAGES: &[Mutation] = &[Mutation {
+pub(super) const SIMULATED_MESSAGES: &[Mutation] = &[Mutation {
     what: "a listener without a stream counts as told",
     file: "deliver.rs",
     says: "                        self.streams.wait(&group, worker.as_deref().filter(|_| alone), key);\n                        DeliveryResult::Elsewhere",
@@ -401,7 +401,7 @@ pub const SIMULATED_MESSAGES: &[Mutation] = &[Mutation {
 }];
 
 /// Defects in the next action of a saga, detected by the simulation.
-pub const SIMULATED_SAGAS: &[Mutation] = &[Mutation {
+pub(super) const SIMULATED_SAGAS: &[Mutation] = &[Mutation {
     what: "sagas are undone from the first step to the last",
     file: "lib.rs",
     says: "for seq in seqs.into_iter().rev() {",
@@ -411,7 +411,7 @@ pub const SIMULATED_SAGAS: &[Mutation] = &[Mutation {
 }];
 
 /// Defects in the notifications and calls of service deployments.
-pub const SIMULATED_SERVICES: &[Mutation] = &[
+pub(super) const SIMULATED_SERVICES: &[Mutation] = &[
     Mutation {
         what: "what a run came to is told before it is stored",
         file: "run/attempt.rs",
@@ -431,7 +431,7 @@ pub const SIMULATED_SERVICES: &[Mutation] = &[
 ];
 
 /// Defects in the checks of frames from service deployments.
-pub const SIMULATED_FRAMES: &[Mutation] = &[Mutation {
+pub(super) const SIMULATED_FRAMES: &[Mutation] = &[Mutation {
     what: "a run may be proposed twice",
     file: "runtime/immutable/journal.rs",
     says: "if asked.progress != CompletionProgress::Open {",
@@ -441,7 +441,7 @@ pub const SIMULATED_FRAMES: &[Mutation] = &[Mutation {
 }];
 
 /// Defects of modules that consist of sources.
-pub const SOURCES: &[Mutation] = &[
+pub(super) const SOURCES: &[Mutation] = &[
     Mutation {
         what: "an instance of a source module begins without its sources",
         file: "instance.rs",

@@ -6,10 +6,10 @@ use std::{collections::BTreeMap, ops::Range};
 use super::table::Mutation;
 
 /// Environment variable with the number of the enabled defect.
-pub const SWITCH: &str = "SEGNO_DEFECT";
+pub(super) const SWITCH: &str = "SEGNO_DEFECT";
 
 /// Code appended to `lib.rs` of a crate with switched defects.
-pub const MODULE: &str = r#"
+pub(super) const MODULE: &str = r#"
 /// Which defect this program has.
 pub mod switched_defect {
     /// Its number; 0 for none.
@@ -23,7 +23,7 @@ pub mod switched_defect {
 "#;
 
 /// Text of a source that contains these defects, by number.
-pub fn switched(text: &str, defects: &[(usize, &Mutation)]) -> String {
+pub(super) fn switched(text: &str, defects: &[(usize, &Mutation)]) -> String {
     let mut bodies: BTreeMap<usize, (Range<usize>, Vec<String>)> = BTreeMap::new();
     for (number, mutation) in defects {
         let at = mutation.place(text);

@@ -18,7 +18,7 @@ use super::{
 const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Continues all executions, checks their outcomes, and ends the host.
-pub async fn check(released: &Folder, mut server: DemoServer) {
+pub(super) async fn check(released: &Folder, mut server: DemoServer) {
     eprintln!("the store of version {}", released.version());
     let continuation = Continuation { client: server.client() };
     continuation.ended().await;

@@ -16,14 +16,14 @@ use super::SEGNO;
 const UNUSED: [&str; 4] = ["compensations", "first_version", "graph_facts", "graph_nodes"];
 
 /// Number of rows in each table.
-pub type Rows = BTreeMap<String, u64>;
+pub(super) type Rows = BTreeMap<String, u64>;
 
 /// A folder `tests/released/VERSION`.
-pub struct Folder(PathBuf);
+pub(super) struct Folder(PathBuf);
 
 impl Folder {
     /// Folders of all versions, the oldest first.
-    pub fn all() -> Vec<Self> {
+    pub(super) fn all() -> Vec<Self> {
         let all = fs::read_dir(released()).expect("released versions are kept");
         let mut all: Vec<_> = all.map(|entry| entry.expect("it can be read").path()).collect();
         all.sort();
@@ -32,28 +32,28 @@ impl Folder {
     }
 
     /// Creates the folder of the present version.
-    pub fn of_this_version() -> Self {
+    pub(super) fn of_this_version() -> Self {
         let folder = released().join(env!("CARGO_PKG_VERSION"));
         fs::create_dir_all(&folder).expect("the folder can be made");
         Self(folder)
     }
 
-    pub fn version(&self) -> String {
+    pub(super) fn version(&self) -> String {
         self.0.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
-    pub fn export(&self) -> PathBuf {
+    pub(super) fn export(&self) -> PathBuf {
         self.0.join("store.segno")
     }
 
-    pub fn rows(&self) -> Rows {
+    pub(super) fn rows(&self) -> Rows {
         let text = fs::read(self.0.join("rows.json")).expect("the rows were counted");
         serde_json::from_slice(&text).expect("they are numbers")
     }
 
     /// Stores the number of rows in each table. Each table must have some, so that the folder is
     /// worth keeping.
-    pub fn keep_rows(&self, rows: &Rows) {
+    pub(super) fn keep_rows(&self, rows: &Rows) {
         let empty = rows.iter().filter(|(_, rows)| **rows == 0).map(|(table, _)| table.as_str());
         assert_eq!(empty.collect::<Vec<_>>(), UNUSED, "every table that a host writes has rows");
         let text = serde_json::to_string_pretty(rows).expect("numbers are JSON");
@@ -61,7 +61,7 @@ impl Folder {
     }
 
     /// Stores the files of a database that its host left behind, including the write-ahead log.
-    pub fn pack_database(&self, data: &Path) {
+    pub(super) fn pack_database(&self, data: &Path) {
         let mut packed = 0;
         for file in fs::read_dir(data).expect("a host wrote there") {
             let path = file.expect("it can be read").path();
@@ -76,17 +76,17 @@ impl Folder {
         assert_eq!(packed, 2, "a database and its log");
     }
 
-    pub fn unpack_database(&self, data: &Path) {
+    pub(super) fn unpack_database(&self, data: &Path) {
         for name in ["segno.db", "segno.db-wal"] {
             fs::write(data.join(name), self.unpack(name)).expect("it can be written");
         }
     }
 
-    pub fn dump(&self) -> String {
+    pub(super) fn dump(&self) -> String {
         String::from_utf8(self.unpack("postgres.sql")).expect("a dump is text")
     }
 
-    pub fn keep_dump(&self, dump: &str) {
+    pub(super) fn keep_dump(&self, dump: &str) {
         self.pack("postgres.sql", dump.as_bytes());
     }
 
@@ -107,7 +107,7 @@ fn released() -> PathBuf {
 }
 
 /// Writes an export, and returns its row counts.
-pub fn export(store: &str, file: &Path) -> Rows {
+pub(super) fn export(store: &str, file: &Path) -> Rows {
     let _ = fs::remove_file(file);
     let said = segno(&["export", "--json", "--store", store, &file.display().to_string()]);
     let said: serde_json::Value = serde_json::from_str(&said).expect("it is JSON");
@@ -115,12 +115,12 @@ pub fn export(store: &str, file: &Path) -> Rows {
 }
 
 /// Row counts of a store.
-pub fn rows(store: &str, place: &Path) -> Rows {
+pub(super) fn rows(store: &str, place: &Path) -> Rows {
     export(store, &place.join("again.segno"))
 }
 
 /// Checks that a store is sound, or has an earlier format, which only a host upgrades.
-pub fn looks_sound(store: &str) {
+pub(super) fn looks_sound(store: &str) {
     let said = Command::new(SEGNO).args(["doctor", "--store", store]).output();
     let said = said.expect("the command runs");
     let errors = String::from_utf8_lossy(&said.stderr);
@@ -128,7 +128,7 @@ pub fn looks_sound(store: &str) {
 }
 
 /// Output of the command.
-pub fn segno(arguments: &[&str]) -> String {
+pub(super) fn segno(arguments: &[&str]) -> String {
     let output = Command::new(SEGNO).args(arguments).output().expect("the command runs");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);

@@ -15,7 +15,7 @@ use tests::guests;
 /// Guest of the benchmarks, built by a toolchain of this version.
 const BENCH: &[u8] = include_bytes!("../../../host/bench/guest/bench.wasm");
 /// Number of steps of the workflow that is interrupted when the host is killed.
-pub const STEPS: u32 = 3_000;
+pub(super) const STEPS: u32 = 3_000;
 /// Minimum number of completed steps by then: more than one page of a replay.
 const BEHIND: u32 = 1_100;
 /// Longer than any test that opens the store: 80 years, in milliseconds.
@@ -24,7 +24,7 @@ const LONG: i64 = 80 * 365 * 24 * 60 * 60 * 1_000;
 const STEP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Runs the whole workload on a host, which can then be killed.
-pub async fn run(client: &Client, payments: &str, env: &Env) {
+pub(super) async fn run(client: &Client, payments: &str, env: &Env) {
     let workload = Workload { client, env };
     workload.deploy("bench", BENCH.to_vec()).await;
     workload.deploy("order", guests::component("order")).await;

@@ -21,7 +21,7 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 const KILLS: std::ops::RangeInclusive<usize> = 3..=15;
 
 /// A host and its services. They are ended before the folder is removed.
-pub struct Fixture {
+pub(super) struct Fixture {
     /// Addresses of the host.
     pub runtime: Runtime,
     pub service: Service,
@@ -32,7 +32,7 @@ pub struct Fixture {
 
 /// Starts a host with Restate's ingress and admin API, and with additional arguments of `segno
 /// serve`.
-pub async fn start(folder: &Path, arguments: &[&str], env: &Env) -> (DemoServer, Runtime) {
+pub(super) async fn start(folder: &Path, arguments: &[&str], env: &Env) -> (DemoServer, Runtime) {
     // Both ports are bound at the same time, so that they differ. The host does not choose them, so
     // that they stay the same across restarts.
     let free = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("there is a port"));
@@ -52,7 +52,7 @@ impl Fixture {
     ///
     /// # Panics
     /// If they do not start, or the host refuses the services.
-    pub async fn new(sdk: &'static Sdk, arguments: &[&str]) -> Option<Self> {
+    pub(super) async fn new(sdk: &'static Sdk, arguments: &[&str]) -> Option<Self> {
         let folder = tempfile::tempdir().expect("there is room for a folder");
         let service = Service::start(sdk, folder.path())?;
         let env = Env::system();
@@ -62,7 +62,7 @@ impl Fixture {
     }
 
     /// Folder of the logs.
-    pub fn folder(&self) -> &Path {
+    pub(super) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
@@ -71,7 +71,7 @@ impl Fixture {
     ///
     /// # Panics
     /// If one does not restart, or the work ended too early.
-    pub async fn disturbing<T>(&mut self, work: impl Future<Output = T>) -> T {
+    pub(super) async fn disturbing<T>(&mut self, work: impl Future<Output = T>) -> T {
         let over = Cell::new(false);
         let work = async {
             let done = work.await;

@@ -17,14 +17,14 @@ const BENCH: &[u8] = include_bytes!("../../../host/bench/guest/bench.wasm");
 
 /// An engine over one component, which makes snapshots after a given number of records, with its
 /// folder.
-pub struct Engine {
+pub(super) struct Engine {
     component: Arc<[u8]>,
     pub wasm: Arc<Wasm>,
     folder: TempDir,
 }
 
 impl Engine {
-    pub fn new(component: Arc<[u8]>, snapshot_records: u32) -> Self {
+    pub(super) fn new(component: Arc<[u8]>, snapshot_records: u32) -> Self {
         let folder = tempfile::tempdir().expect("there is room");
         let source = BTreeMap::from([(Digest::of(&component), component.clone())]);
         let config = WasmConfig {
@@ -40,15 +40,15 @@ impl Engine {
         Self { component, wasm, folder }
     }
 
-    pub fn bench(snapshot_records: u32) -> Self {
+    pub(super) fn bench(snapshot_records: u32) -> Self {
         Self::new(BENCH.into(), snapshot_records)
     }
 
-    pub async fn world(&self) -> World {
+    pub(super) async fn world(&self) -> World {
         self.world_of(self.wasm.clone()).await
     }
 
-    pub async fn world_of(&self, guests: Arc<dyn Guests>) -> World {
+    pub(super) async fn world_of(&self, guests: Arc<dyn Guests>) -> World {
         // Compiled beforehand, because virtual time does not wait for it.
         let module = Digest::of(&self.component);
         self.wasm.describe(module).await.expect("it describes itself");
@@ -58,7 +58,7 @@ impl Engine {
     }
 
     /// Files of all snapshots.
-    pub fn files(&self) -> Vec<PathBuf> {
+    pub(super) fn files(&self) -> Vec<PathBuf> {
         let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
         let configurations = entries(&self.folder.path().join("snapshots"));
         configurations.flat_map(|each| entries(&each.path())).map(|file| file.path()).collect()
@@ -67,7 +67,7 @@ impl Engine {
 
 /// Snapshot counts of one incarnation of a host, and the number of records that it replayed.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Counted {
+pub(super) struct Counted {
     pub made: u64,
     pub restored: u64,
     pub discarded: u64,
@@ -77,7 +77,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    pub fn of(world: &World) -> Self {
+    pub(super) fn of(world: &World) -> Self {
         let metrics = world.metrics();
         let count = |name: &str| -> u64 {
             let line = metrics.lines().find_map(|line| line.strip_prefix(name));

@@ -12,7 +12,7 @@ use super::handles;
 const PAYMENTS: &str = "http://payments";
 
 /// An execution `it` of a function.
-pub struct Flow {
+pub(super) struct Flow {
     /// Guest: the name of a package, or of one of [`others`].
     pub guest: &'static str,
     pub function: &'static str,
@@ -25,7 +25,7 @@ pub struct Flow {
 
 /// Expected end of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub(super) enum End {
     /// The execution settles.
     Settles,
     /// The host halts the execution.
@@ -35,7 +35,7 @@ pub enum End {
 }
 
 /// Outside event of an execution.
-pub enum Happening {
+pub(super) enum Happening {
     /// Runs another execution, which ends before this one begins.
     Before(&'static str, Json),
     /// Resolves a promise once it exists.
@@ -72,13 +72,13 @@ impl Flow {
 }
 
 /// Guests that refuse snapshots, with words of the reason.
-pub const REFUSING: [(&str, &str); 1] = [("keeps a handle", "open handles of resources")];
+pub(super) const REFUSING: [(&str, &str); 1] = [("keeps a handle", "open handles of resources")];
 
 /// Guests whose first flows never wait.
-pub const WITHOUT_WAITS: [&str; 4] = ["ambient", "gaps", "hello", "values"];
+pub(super) const WITHOUT_WAITS: [&str; 4] = ["ambient", "gaps", "hello", "values"];
 
 /// Guests that are not packages.
-pub fn others() -> Vec<(&'static str, Arc<[u8]>)> {
+pub(super) fn others() -> Vec<(&'static str, Arc<[u8]>)> {
     vec![
         ("gives back handles", handles::component(false)),
         ("keeps a handle", handles::component(true)),
@@ -93,7 +93,7 @@ pub fn others() -> Vec<(&'static str, Arc<[u8]>)> {
 
 /// All flows.
 #[expect(clippy::too_many_lines, reason = "it is a table")]
-pub fn flows() -> Vec<Flow> {
+pub(super) fn flows() -> Vec<Flow> {
     let item = |sku: &str| json!({ "sku": sku, "quantity": 1, "price_cents": 1250 });
     let order = json!({ "id": "o-1", "items": [item("tea"), item("cup")], "payments": PAYMENTS });
     let document = json!({ "title": "Report", "approver": "Ada", "remind_after_s": 2 });
@@ -279,7 +279,7 @@ pub fn flows() -> Vec<Flow> {
 
 /// The external services: one charges, one counts effects, and all others echo the body of the
 /// request.
-pub struct Echo;
+pub(super) struct Echo;
 
 #[async_trait]
 impl Outbound for Echo {

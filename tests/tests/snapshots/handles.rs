@@ -10,11 +10,11 @@ const WORLD: &str = "package fixture:resources;
     world guest { include segno:workflow/module@0.2.0; export things; }";
 
 /// Number of its sleeps.
-pub const NAPS: u32 = 5;
+pub(super) const NAPS: u32 = 5;
 
 /// A workflow `main` that creates two handles before each of its sleeps, and drops them in order,
 /// except that it `keeps` the first one. At the end it finishes with the number of one more handle.
-pub fn component(keeps: bool) -> Arc<[u8]> {
+pub(super) fn component(keeps: bool) -> Arc<[u8]> {
     let first = if keeps { "" } else { "(call $drop (local.get $a))" };
     let text = format!(
         r#"(module
@@ -62,7 +62,7 @@ pub fn component(keeps: bool) -> Arc<[u8]> {
 }
 
 /// The example that uses the whole contract.
-pub fn by_hand() -> Arc<[u8]> {
+pub(super) fn by_hand() -> Arc<[u8]> {
     let text = include_str!("../../../examples/other-languages/wat/module.wat");
     wrapped(text, None, "module")
 }

@@ -15,7 +15,7 @@ use segno_guest::{
 use super::engine::Engine;
 
 /// Guests whose snapshots lose something.
-pub struct Lossy {
+pub(super) struct Lossy {
     guests: Arc<Wasm>,
     lost: Lost,
     /// Number of restores.
@@ -24,7 +24,7 @@ pub struct Lossy {
 
 /// The part of a snapshot that is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lost {
+pub(super) enum Lost {
     /// Everything that is restored.
     Written,
     /// The memory read from a restored instance.
@@ -36,7 +36,7 @@ pub enum Lost {
 }
 
 impl Lossy {
-    pub fn new(engine: &Engine, lost: Lost) -> Self {
+    pub(super) fn new(engine: &Engine, lost: Lost) -> Self {
         Self { guests: engine.wasm.clone(), lost, restored: Arc::default() }
     }
 }

@@ -13,7 +13,7 @@ use crate::{state::FailurePolicy, topology::NodeIndex};
 /// The fields of an object, each already in canonical form.
 type Fields = BTreeMap<&'static str, String>;
 
-pub fn text(plan: &CheckedPlan) -> String {
+pub(super) fn text(plan: &CheckedPlan) -> String {
     let name = |node: NodeIndex| plan.topology.name(node).as_str();
     let names = |nodes: &[NodeIndex]| canonical(&nodes.iter().copied().map(name).collect());
     let nodes = plan.topology.nodes().map(|index| {

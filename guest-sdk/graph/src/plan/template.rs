@@ -13,7 +13,10 @@ const AT: &str = "at";
 
 /// Fills the places of a template from `source`, which returns parts of outputs by node name and
 /// JSON pointer. A missing part becomes null.
-pub fn fill<'a>(template: &Value, source: &impl Fn(&str, &str) -> Option<&'a Value>) -> Value {
+pub(super) fn fill<'a>(
+    template: &Value,
+    source: &impl Fn(&str, &str) -> Option<&'a Value>,
+) -> Value {
     match template {
         Value::Object(object) => match object.get(FROM) {
             Some(from) => {
@@ -32,7 +35,7 @@ pub fn fill<'a>(template: &Value, source: &impl Fn(&str, &str) -> Option<&'a Val
 }
 
 /// Adds the places of a template: node names with JSON pointers.
-pub fn sources<'t>(template: &'t Value, found: &mut BTreeSet<(&'t str, &'t str)>) {
+pub(super) fn sources<'t>(template: &'t Value, found: &mut BTreeSet<(&'t str, &'t str)>) {
     match template {
         Value::Object(object) => match object.get(FROM) {
             Some(from) => {
@@ -47,7 +50,7 @@ pub fn sources<'t>(template: &'t Value, found: &mut BTreeSet<(&'t str, &'t str)>
 }
 
 /// Returns true if the text is a valid JSON pointer (RFC 6901).
-pub fn is_pointer(text: &str) -> bool {
+pub(super) fn is_pointer(text: &str) -> bool {
     let escaped = text.split('~').skip(1).all(|rest| rest.starts_with(['0', '1']));
     (text.is_empty() || text.starts_with('/')) && escaped
 }

@@ -12,7 +12,7 @@ use serde_json::{Number, Value};
 const NUMBER: &str = "$serde_json::private::Number";
 
 #[derive(Clone, Debug)]
-pub enum PlanValue {
+pub(super) enum PlanValue {
     Null,
     Bool(bool),
     Number(Number),
@@ -23,7 +23,7 @@ pub enum PlanValue {
 
 impl PlanValue {
     /// The name of the data's type.
-    pub fn kind(&self) -> &'static str {
+    pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
             Self::Bool(_) => "a boolean",
@@ -35,7 +35,7 @@ impl PlanValue {
     }
 
     /// The value; of duplicate keys, the last one counts.
-    pub fn value(&self) -> Value {
+    pub(super) fn value(&self) -> Value {
         match self {
             Self::Null => Value::Null,
             Self::Bool(bool) => Value::Bool(*bool),

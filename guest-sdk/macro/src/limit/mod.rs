@@ -17,7 +17,7 @@ use self::value::{
 use crate::arguments::{comma, option};
 
 /// The limits of one function.
-pub struct LimitArguments {
+pub(crate) struct LimitArguments {
     key: Option<LitStr>,
     per_key: BoundArguments,
     total: BoundArguments,
@@ -41,7 +41,7 @@ impl LimitArguments {
     ///
     /// # Errors
     /// Invalid values are reported at their place; an invalid combination is reported at `span`.
-    pub fn parse(span: Span, input: ParseStream) -> syn::Result<Self> {
+    pub(crate) fn parse(span: Span, input: ParseStream) -> syn::Result<Self> {
         let inner;
         parenthesized!(inner in input);
         let (mut per_key, mut total) = (BoundArguments::default(), BoundArguments::default());
@@ -140,7 +140,7 @@ impl LimitArguments {
     }
 
     /// The method `limits` of `segno::Function`.
-    pub fn method(&self) -> TokenStream {
+    pub(crate) fn method(&self) -> TokenStream {
         let key = option(self.key.as_ref().map(owned));
         let (per_key, total) = (self.per_key.value(), self.total.value());
         let priority = option(self.priority.as_ref().map(|path| {

@@ -18,31 +18,31 @@ const FASTEST: u64 = 1_000;
 
 /// A number of executions.
 #[derive(Clone, Copy)]
-pub struct CountArgument {
+pub(super) struct CountArgument {
     pub value: u32,
     pub span: Span,
 }
 
 #[derive(Clone, Copy)]
-pub struct RateArgument {
+pub(super) struct RateArgument {
     pub count: u32,
     pub period_ms: u64,
 }
 
 /// A duration, with the name of the argument.
-pub struct PeriodArgument {
+pub(super) struct PeriodArgument {
     pub key: Ident,
     pub millis: u64,
 }
 
 /// A keyword, as the variant that it stands for.
-pub struct KeywordArgument {
+pub(super) struct KeywordArgument {
     pub variant: &'static str,
     pub span: Span,
 }
 
 /// Parses `= "customer.id"`.
-pub fn path(input: ParseStream) -> syn::Result<LitStr> {
+pub(super) fn path(input: ParseStream) -> syn::Result<LitStr> {
     input.parse::<Token![=]>()?;
     let path: LitStr = input.parse()?;
     let text = path.value();
@@ -57,7 +57,7 @@ pub fn path(input: ParseStream) -> syn::Result<LitStr> {
 }
 
 /// Parses `= 5`.
-pub fn count(name: &Ident, input: ParseStream) -> syn::Result<CountArgument> {
+pub(super) fn count(name: &Ident, input: ParseStream) -> syn::Result<CountArgument> {
     input.parse::<Token![=]>()?;
     let literal: LitInt = input.parse()?;
     let value: u64 = literal.base10_parse()?;
@@ -77,7 +77,7 @@ fn positive(what: &str, value: u64, span: Span) -> syn::Result<u32> {
 }
 
 /// Parses `= "10/s"`, `= "5/10s"`.
-pub fn rate(input: ParseStream) -> syn::Result<RateArgument> {
+pub(super) fn rate(input: ParseStream) -> syn::Result<RateArgument> {
     input.parse::<Token![=]>()?;
     let literal: LitStr = input.parse()?;
     let (text, span) = (literal.value(), literal.span());
@@ -110,7 +110,7 @@ pub fn rate(input: ParseStream) -> syn::Result<RateArgument> {
 }
 
 /// Parses `= "5s"`.
-pub fn period(key: Ident, input: ParseStream) -> syn::Result<PeriodArgument> {
+pub(super) fn period(key: Ident, input: ParseStream) -> syn::Result<PeriodArgument> {
     let length = written_duration(input)?;
     let millis = millis(&format!("`{key}`"), length, key.span())?;
     Ok(PeriodArgument { key, millis })
@@ -131,7 +131,7 @@ fn millis(what: &str, length: Duration, span: Span) -> syn::Result<u64> {
 }
 
 /// Parses `= "skip"`, where `words` are keywords and their variants.
-pub fn word(
+pub(super) fn word(
     input: ParseStream,
     words: [(&'static str, &'static str); 2],
 ) -> syn::Result<KeywordArgument> {

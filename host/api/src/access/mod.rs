@@ -26,7 +26,8 @@ use subtle::ConstantTimeEq as _;
 
 use super::{Api, error::ApiError};
 
-pub use jwt::{ClientRights, KeyError, TokenRefusal, TokenVerifier};
+use jwt::TokenRefusal;
+pub use jwt::{ClientRights, KeyError, TokenVerifier};
 
 /// The reason why a host may not listen with these settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -224,7 +225,7 @@ fn only<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Result<Option<
 /// Middleware that passes on requests with rights over every id: those of a token, or of the
 /// session that a cookie names. Liveness, readiness, the index page, and the files of the console
 /// contain no data of this host and need no token.
-pub async fn guard(
+pub(crate) async fn guard(
     State(api): State<Api>,
     request: Request,
     next: Next,

@@ -27,7 +27,7 @@ impl PlanFaults {
 }
 
 /// Builds the refusal of a plan with these faults.
-pub fn refused(errors: PlanErrors) -> ApiError {
+pub(super) fn refused(errors: PlanErrors) -> ApiError {
     let faults = errors.faults.into_iter();
     let faults = faults.map(|fault| SchemaMismatch { path: fault.path, reason: fault.message });
     ApiError::BadPlan { faults: faults.collect(), more: errors.more }

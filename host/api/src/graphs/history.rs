@@ -22,7 +22,7 @@ const DEFAULT: u32 = 1_000;
     params(("id" = String, Path, description = "The run; a slash is written %2F"), GraphHistoryQuery),
     responses((status = 200, body = GraphHistory), Refusals),
 )]
-pub async fn history(
+pub(crate) async fn history(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
     UrlQuery(query): UrlQuery<GraphHistoryQuery>,

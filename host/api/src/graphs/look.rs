@@ -43,7 +43,7 @@ const DEFAULT: u32 = 1_000;
     params(("id" = String, Path, description = "The run; a slash is written %2F"), GraphQuery),
     responses((status = 200, body = GraphRun), Refusals),
 )]
-pub async fn describe(
+pub(crate) async fn describe(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
     UrlQuery(query): UrlQuery<GraphQuery>,
@@ -132,7 +132,7 @@ pub async fn describe(
     params(("id" = String, Path, description = "The run; a slash is written %2F")),
     responses((status = 200, body = serde_json::Value, description = "The plan"), Refusals),
 )]
-pub async fn plan(
+pub(crate) async fn plan(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
 ) -> Result<Response, ApiError> {

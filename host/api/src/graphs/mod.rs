@@ -5,11 +5,11 @@ mod history;
 mod look;
 mod start;
 
-pub use history::history;
-pub use look::{describe, plan};
-pub use start::{check, retry, start};
+pub(crate) use history::history;
+pub(crate) use look::{describe, plan};
+pub(crate) use start::{check, retry, start};
 
 // For the OpenAPI document.
-pub use history::__path_history;
-pub use look::{__path_describe, __path_plan};
-pub use start::{__path_check, __path_retry, __path_start};
+pub(crate) use history::__path_history;
+pub(crate) use look::{__path_describe, __path_plan};
+pub(crate) use start::{__path_check, __path_retry, __path_start};

@@ -45,7 +45,7 @@ const RETRY_OF: &str = "retry-of";
 /// A [`StartGraph`] with the unparsed text of the plan, so that duplicate keys are detected.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct GraphRequest {
+pub(crate) struct GraphRequest {
     #[serde(default)]
     id: Option<String>,
     plan: Plan,
@@ -68,7 +68,7 @@ pub struct GraphRequest {
     post, path = "/v1/graphs/check", tag = "graphs", request_body = StartGraph,
     responses((status = 200, body = GraphChecked), Refusals),
 )]
-pub async fn check(
+pub(crate) async fn check(
     State(api): State<Api>,
     PlanBody(request, _room): PlanBody<GraphRequest>,
 ) -> Result<Json<GraphChecked>, ApiError> {
@@ -92,7 +92,7 @@ pub async fn check(
         Refusals,
     ),
 )]
-pub async fn start(
+pub(crate) async fn start(
     State(api): State<Api>,
     headers: HeaderMap,
     PlanBody(request, _room): PlanBody<GraphRequest>,
@@ -131,7 +131,7 @@ pub async fn start(
         Refusals,
     ),
 )]
-pub async fn retry(
+pub(crate) async fn retry(
     State(api): State<Api>,
     headers: HeaderMap,
     PathSegment(id): PathSegment,

@@ -42,7 +42,7 @@ const ERROR: usize = 300;
     params(("id" = String, Path, description = "The promise or invocation; a slash is written %2F"), TreeQuery),
     responses((status = 200, body = TreePage), Refusals),
 )]
-pub async fn tree(
+pub(crate) async fn tree(
     State(api): State<Api>,
     PathSegment(id): PathSegment,
     UrlQuery(query): UrlQuery<TreeQuery>,

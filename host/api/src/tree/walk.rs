@@ -8,13 +8,13 @@ use segno_store::{
 };
 
 /// Maximum number of children that are counted.
-pub const COUNTED: u32 = 10_000;
+pub(super) const COUNTED: u32 = 10_000;
 /// Maximum number of awaited promises listed for a node.
 const WAITS: usize = 10;
 
 /// Bounds of the returned part of a tree.
 #[derive(Debug, Clone, Copy)]
-pub struct WalkBounds {
+pub(super) struct WalkBounds {
     /// Maximum number of levels below the first node.
     pub depth: u32,
     /// Maximum number of children of one node: the first ones and the latest. Children that the
@@ -26,7 +26,7 @@ pub struct WalkBounds {
 
 /// A node of a page.
 #[derive(Debug)]
-pub struct PageNode {
+pub(super) struct PageNode {
     /// The promise with its task.
     pub row: PromiseRow,
     /// The parent, except for the first node.
@@ -52,7 +52,7 @@ pub struct PageNode {
 /// 3.17:order-1/2/16      from the first node to its 3rd child, from there to its 17th
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TreePosition {
+pub(super) struct TreePosition {
     /// The last node of the page.
     pub id: PromiseId,
     /// Numbers of children, from the first node down.
@@ -108,7 +108,7 @@ struct ChildrenTail {
 
 /// A traversal of a tree.
 #[derive(Debug)]
-pub struct TreeWalk {
+pub(super) struct TreeWalk {
     bounds: WalkBounds,
     nodes: Vec<WalkNode>,
     /// Indexes of nodes, each before its descendants.
@@ -117,7 +117,7 @@ pub struct TreeWalk {
 
 impl TreeWalk {
     /// Begins at the node `base`.
-    pub async fn begin(
+    pub(super) async fn begin(
         bounds: WalkBounds,
         base: PromiseRow,
         store: &dyn Store,
@@ -132,7 +132,7 @@ impl TreeWalk {
 
     /// Continues after the last node of `path`, which leads down from the first node of the tree.
     /// `shown` is, for each node on the path, the number of its children shown so far.
-    pub async fn resume(
+    pub(super) async fn resume(
         bounds: WalkBounds,
         path: &[PromiseId],
         shown: &[u32],
@@ -160,7 +160,7 @@ impl TreeWalk {
     }
 
     /// Returns the nodes of the page, and the position of the next page.
-    pub async fn page(
+    pub(super) async fn page(
         mut self,
         store: &dyn Store,
     ) -> Result<(Vec<PageNode>, Option<TreePosition>), StoreError> {

@@ -12,28 +12,33 @@ const GROUP: &str = "bench-clients";
 const ADDRESS: &str = "poll://uni@bench-clients/here";
 
 /// A client of the Resonate protocol with one stream.
-pub struct ResonateClient {
+pub(super) struct ResonateClient {
     wire: ResonateConnection,
     messages: MessageStream,
 }
 
 impl ResonateClient {
     /// Creates a client and opens its stream.
-    pub async fn start(url: &str) -> anyhow::Result<Self> {
+    pub(super) async fn start(url: &str) -> anyhow::Result<Self> {
         let wire = ResonateConnection::new(url)?;
         let messages = wire.listen(GROUP, "here").await?;
         Ok(Self { wire, messages })
     }
 
     /// Calls a function on any worker and waits for the outcome.
-    pub async fn rpc(&mut self, id: &str, function: &str, input: u64) -> anyhow::Result<Json> {
+    pub(super) async fn rpc(
+        &mut self,
+        id: &str,
+        function: &str,
+        input: u64,
+    ) -> anyhow::Result<Json> {
         self.wire.done("promise.create", call(id, function, input, id, id)).await?;
         let listening = self.listen(id).await?;
         self.outcome(id, listening).await
     }
 
     /// Calls a function on a worker in this process, which holds the task from the beginning.
-    pub async fn run(
+    pub(super) async fn run(
         &mut self,
         worker: &ResonateWorker,
         id: &str,
@@ -50,13 +55,13 @@ impl ResonateClient {
     }
 
     /// Waits for the outcome of an invocation that another client started.
-    pub async fn outcome_of(&mut self, id: &str) -> anyhow::Result<Json> {
+    pub(super) async fn outcome_of(&mut self, id: &str) -> anyhow::Result<Json> {
         let listening = self.listen(id).await?;
         self.outcome(id, listening).await
     }
 
     /// The state of an invocation's task.
-    pub async fn state(&self, id: &str) -> anyhow::Result<Json> {
+    pub(super) async fn state(&self, id: &str) -> anyhow::Result<Json> {
         let (_, answer) = self.wire.done("task.get", json!({ "id": id })).await?;
         Ok(answer["task"]["state"].clone())
     }

@@ -34,7 +34,7 @@ const NEVER: i64 = 9_000_000_000_000;
 /// `rpc`.
 const TRIPS: [f64; 2] = [4.0, 5.0];
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
+pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let workflows = context.size(300, 10);
     let each = context.size(2_000, 50);
     let takeovers = context.size(3, 1);

@@ -28,7 +28,7 @@ const LOOK_EVERY: Millis = Millis(2);
 const ACQUIRE_TIMEOUT: Millis = Millis::seconds(30);
 
 /// Milliseconds from the SIGKILL of a worker until another has completed a step of its task.
-pub async fn measure(context: &BenchContext, arguments: &[&str]) -> anyhow::Result<f64> {
+pub(super) async fn measure(context: &BenchContext, arguments: &[&str]) -> anyhow::Result<f64> {
     let place = context.place()?;
     let mut options = ServerOptions::within(place.path(), &context.binary)?;
     options.arguments = arguments.iter().map(ToString::to_string).collect();

@@ -7,26 +7,26 @@ use serde_json::{Value as Json, json};
 
 /// A connection to a host. Cheap to clone; clones share it.
 #[derive(Clone)]
-pub struct ResonateConnection {
+pub(super) struct ResonateConnection {
     http: Client,
     url: String,
 }
 
 /// A stream of messages.
-pub struct MessageStream {
+pub(super) struct MessageStream {
     response: Response,
     read: Vec<u8>,
 }
 
 impl ResonateConnection {
     /// Creates a connection without sending anything.
-    pub fn new(url: &str) -> anyhow::Result<Self> {
+    pub(super) fn new(url: &str) -> anyhow::Result<Self> {
         let http = segno_env::http_client(segno_env::Proxies::None).tcp_nodelay(true).build()?;
         Ok(Self { http, url: url.trim_end_matches('/').to_owned() })
     }
 
     /// Performs an operation that must succeed. Returns true if its status was 300, and the data.
-    pub async fn done(&self, kind: &str, data: Json) -> anyhow::Result<(bool, Json)> {
+    pub(super) async fn done(&self, kind: &str, data: Json) -> anyhow::Result<(bool, Json)> {
         match self.ask(kind, data).await? {
             (200, data) => Ok((false, data)),
             (300, data) => Ok((true, data)),
@@ -35,7 +35,7 @@ impl ResonateConnection {
     }
 
     /// Performs an operation. Returns the status and the data of the answer.
-    pub async fn ask(&self, kind: &str, data: Json) -> anyhow::Result<(u16, Json)> {
+    pub(super) async fn ask(&self, kind: &str, data: Json) -> anyhow::Result<(u16, Json)> {
         let head = json!({ "corrId": "b", "version": VERSION });
         let envelope = json!({ "kind": kind, "head": head, "data": data });
         let response = self.http.post(&self.url).json(&envelope).send().await?;
@@ -45,7 +45,7 @@ impl ResonateConnection {
     }
 
     /// Opens the message stream of a worker. `None` if the host refuses or is gone.
-    pub async fn listen(&self, group: &str, worker: &str) -> anyhow::Result<MessageStream> {
+    pub(super) async fn listen(&self, group: &str, worker: &str) -> anyhow::Result<MessageStream> {
         let response = self.http.get(format!("{}/poll/{group}/{worker}", self.url)).send().await?;
         let mut messages =
             MessageStream { response: response.error_for_status()?, read: Vec::new() };
@@ -57,7 +57,7 @@ impl ResonateConnection {
 
 impl MessageStream {
     /// Waits for the next message.
-    pub async fn next(&mut self) -> anyhow::Result<Json> {
+    pub(super) async fn next(&mut self) -> anyhow::Result<Json> {
         loop {
             let frame = self.frame().await?;
             if let Some(message) = frame.strip_prefix(b"data: ") {

@@ -14,14 +14,14 @@ use super::{
 };
 
 /// The group whose tasks the worker claims.
-pub const GROUP: &str = "bench";
+pub(super) const GROUP: &str = "bench";
 
 /// Duration of its claims, in milliseconds.
 const TTL: i64 = 60_000;
 
 /// A worker with one stream. Cheap to clone.
 #[derive(Clone)]
-pub struct ResonateWorker {
+pub(super) struct ResonateWorker {
     wire: ResonateConnection,
     name: Arc<str>,
 }
@@ -37,7 +37,7 @@ struct HeldTask<'a> {
 
 impl ResonateWorker {
     /// Starts a worker; its serving task is spawned on `running`.
-    pub async fn start(
+    pub(super) async fn start(
         url: &str,
         name: &str,
         running: &mut JoinSet<anyhow::Result<()>>,
@@ -48,7 +48,7 @@ impl ResonateWorker {
         Ok(worker)
     }
 
-    pub fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         &self.name
     }
 
@@ -75,7 +75,7 @@ impl ResonateWorker {
     }
 
     /// Runs a claimed task until it waits or is done.
-    pub async fn execute(&self, taken: &Json) -> anyhow::Result<()> {
+    pub(super) async fn execute(&self, taken: &Json) -> anyhow::Result<()> {
         let (task, promise) = (&taken["task"], &taken["promise"]);
         let tag = |name: &str| promise["tags"][name].as_str().unwrap_or_default().to_owned();
         let task = HeldTask {
@@ -165,7 +165,7 @@ impl HeldTask<'_> {
 }
 
 /// The data for calling a worker of the group.
-pub fn call(id: &str, function: &str, input: u64, origin: &str, parent: &str) -> Json {
+pub(super) fn call(id: &str, function: &str, input: u64, origin: &str, parent: &str) -> Json {
     let param = encoded(&json!({ "func": function, "args": [input], "version": 1 }));
     let tags = json!({
         "resonate:target": format!("poll://any@{GROUP}"), "resonate:scope": "global",
@@ -175,12 +175,12 @@ pub fn call(id: &str, function: &str, input: u64, origin: &str, parent: &str) ->
 }
 
 /// Encodes a value like released clients.
-pub fn encoded(value: &Json) -> Json {
+pub(super) fn encoded(value: &Json) -> Json {
     json!({ "headers": {}, "data": BASE64_STANDARD.encode(value.to_string()) })
 }
 
 /// Decodes a value encoded by released clients.
-pub fn decoded(value: &Json) -> anyhow::Result<Json> {
+pub(super) fn decoded(value: &Json) -> anyhow::Result<Json> {
     let bytes = BASE64_STANDARD.decode(value["data"].as_str().context("a value has data")?)?;
     Ok(serde_json::from_slice(&bytes)?)
 }

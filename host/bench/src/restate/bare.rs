@@ -19,7 +19,7 @@ use super::deployment::HANDLER;
 const VERSION: ProtocolVersion = ProtocolVersion::V7;
 
 /// Calls a deployment like a host.
-pub struct DeploymentCaller {
+pub(super) struct DeploymentCaller {
     connector: HttpConnector,
     endpoint: DeploymentAddress,
 }
@@ -29,7 +29,7 @@ impl DeploymentCaller {
     ///
     /// # Errors
     /// Fails if the client cannot be created.
-    pub fn new(url: &str, env: &Env) -> anyhow::Result<Self> {
+    pub(super) fn new(url: &str, env: &Env) -> anyhow::Result<Self> {
         let connector = HttpConnector::new(Reach { private: true }, None, env.clone())?;
         let endpoint =
             DeploymentAddress { uri: url.to_owned(), headers: BTreeMap::new(), http11: false };
@@ -40,7 +40,7 @@ impl DeploymentCaller {
     ///
     /// # Errors
     /// Fails if the attempt did not end as expected.
-    pub async fn steps(&self, count: u32) -> anyhow::Result<()> {
+    pub(super) async fn steps(&self, count: u32) -> anyhow::Result<()> {
         let value = Some(ValueMessage { content: count.to_string().into() });
         let input = Input { value, ..Input::default() };
         let input = Message::Command(input.into()).encode(VERSION).to_bytes();

@@ -24,10 +24,10 @@ use serde_json::json;
 use tokio::{net::TcpListener, task::JoinSet};
 
 /// The path of the handler, `Bench/steps`. Its input and its result are the number of steps.
-pub const HANDLER: &str = "Bench/steps";
+pub(super) const HANDLER: &str = "Bench/steps";
 
 /// A deployment that serves until it is dropped.
-pub struct BenchDeployment {
+pub(super) struct BenchDeployment {
     url: String,
     _serving: JoinSet<io::Result<()>>,
 }
@@ -37,7 +37,7 @@ impl BenchDeployment {
     ///
     /// # Errors
     /// Fails if there is none.
-    pub async fn start() -> io::Result<Self> {
+    pub(super) async fn start() -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let url = format!("http://{}", listener.local_addr()?);
         let router = Router::new()
@@ -51,7 +51,7 @@ impl BenchDeployment {
         Ok(Self { url, _serving: serving })
     }
 
-    pub fn url(&self) -> &str {
+    pub(super) fn url(&self) -> &str {
         &self.url
     }
 }

@@ -51,7 +51,7 @@ struct FreshHosts {
     memory_mb: Vec<f64>,
 }
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
+pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let alone = context.size(400, 20);
     let [noops, three_steps, steps, interrupted] =
         context.size([100, 50, 1_000, 100], [10, 2, 20, 10]);

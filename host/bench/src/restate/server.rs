@@ -23,7 +23,7 @@ const CALL: Millis = Millis(1_000);
 const LOG: &str = "server.log";
 
 /// A server with its data folder.
-pub struct BenchServer {
+pub(super) struct BenchServer {
     program: ServerProgram,
     /// Its three addresses: for callers, for operators, and for internal use.
     listens: [String; 3],
@@ -36,7 +36,7 @@ pub struct BenchServer {
 
 /// The program of a server.
 #[derive(Clone, PartialEq, Eq)]
-pub enum ServerProgram {
+pub(super) enum ServerProgram {
     /// The command `segno` at this path.
     Segno(PathBuf),
     /// Restate's server, with its default settings and those of the environment.
@@ -45,7 +45,7 @@ pub enum ServerProgram {
 
 /// Calls the service through a server. Cheap to clone; clones share their connections.
 #[derive(Clone)]
-pub struct ServiceCaller {
+pub(super) struct ServiceCaller {
     http: reqwest::Client,
     url: String,
 }
@@ -55,7 +55,7 @@ impl BenchServer {
     ///
     /// # Errors
     /// Fails if the server does not start, or refuses the deployment.
-    pub async fn start(
+    pub(super) async fn start(
         context: &BenchContext,
         program: ServerProgram,
         url: &str,
@@ -79,12 +79,12 @@ impl BenchServer {
     }
 
     /// A caller for this server.
-    pub fn caller(&self) -> &ServiceCaller {
+    pub(super) fn caller(&self) -> &ServiceCaller {
         &self.caller
     }
 
     /// Id of the running process; 0 if none runs.
-    pub fn pid(&self) -> u32 {
+    pub(super) fn pid(&self) -> u32 {
         self.process.as_ref().map_or(0, Process::pid)
     }
 
@@ -93,7 +93,7 @@ impl BenchServer {
     ///
     /// # Errors
     /// Fails if the server does not start again.
-    pub async fn kill_and_restart(&mut self) -> anyhow::Result<()> {
+    pub(super) async fn kill_and_restart(&mut self) -> anyhow::Result<()> {
         if let Some(process) = self.process.take() {
             process.kill()?;
         }
@@ -159,7 +159,7 @@ impl ServiceCaller {
     ///
     /// # Errors
     /// Fails if there is no result, or a wrong one.
-    pub async fn steps(&self, count: u32) -> anyhow::Result<()> {
+    pub(super) async fn steps(&self, count: u32) -> anyhow::Result<()> {
         self.call(count, None).await
     }
 
@@ -168,7 +168,7 @@ impl ServiceCaller {
     ///
     /// # Errors
     /// Fails if there is no result, or a wrong one.
-    pub async fn steps_once(&self, count: u32, name: &str) -> anyhow::Result<()> {
+    pub(super) async fn steps_once(&self, count: u32, name: &str) -> anyhow::Result<()> {
         self.call(count, Some(name)).await
     }
 

@@ -17,13 +17,13 @@ use crate::{
 };
 
 /// Number of concurrent clients, in measurements with several.
-pub const CLIENTS: u32 = 64;
+pub(super) const CLIENTS: u32 = 64;
 
 /// Time that invocations run before their server is killed.
 const HEAD_START: Millis = Millis(100);
 
 /// A server, or the bare service.
-pub struct BenchSubject {
+pub(super) struct BenchSubject {
     callee: SubjectCallee,
     server: Option<BenchServer>,
     /// Latencies of single-client no-ops in this repetition, in microseconds.
@@ -33,7 +33,7 @@ pub struct BenchSubject {
 
 /// The measurements, one value per repetition. The last three exist only for servers.
 #[derive(Default)]
-pub struct SubjectFigures {
+pub(super) struct SubjectFigures {
     /// Latency of no-ops with one client, in microseconds.
     pub alone_p50: Vec<f64>,
     pub alone_p99: Vec<f64>,
@@ -62,7 +62,7 @@ enum SubjectCallee {
 
 impl BenchSubject {
     /// Creates a subject for a server.
-    pub fn server(server: BenchServer) -> Self {
+    pub(super) fn server(server: BenchServer) -> Self {
         let callee = SubjectCallee::Server(server.caller().clone());
         Self {
             callee,
@@ -73,7 +73,7 @@ impl BenchSubject {
     }
 
     /// Creates a subject for the bare service.
-    pub fn bare(bare: DeploymentCaller) -> Self {
+    pub(super) fn bare(bare: DeploymentCaller) -> Self {
         let callee = SubjectCallee::Bare(Arc::new(bare));
         Self { callee, server: None, latencies: Vec::new(), figures: SubjectFigures::default() }
     }
@@ -82,20 +82,20 @@ impl BenchSubject {
     ///
     /// # Errors
     /// Fails, here and below, if an invocation did not end as expected.
-    pub async fn noop(&mut self) -> anyhow::Result<()> {
+    pub(super) async fn noop(&mut self) -> anyhow::Result<()> {
         self.latencies.push(self.callee.steps(0).await?);
         Ok(())
     }
 
     /// Records the percentiles of this repetition's no-ops.
-    pub fn noops_done(&mut self) {
+    pub(super) fn noops_done(&mut self) {
         let latencies = std::mem::take(&mut self.latencies);
         self.figures.alone_p50.push(percentile(&latencies, 50));
         self.figures.alone_p99.push(percentile(&latencies, 99));
     }
 
     /// Measures no-ops by many clients, `each` per client.
-    pub async fn noops(&mut self, each: u32) -> anyhow::Result<()> {
+    pub(super) async fn noops(&mut self, each: u32) -> anyhow::Result<()> {
         let pid = self.server.as_ref().map_or(std::process::id(), BenchServer::pid);
         let before = cpu_of_us(pid)?;
         self.figures.noops.push(self.callee.crowd(0, each).await?);
@@ -104,13 +104,13 @@ impl BenchSubject {
     }
 
     /// Measures invocations of three steps by many clients, `each` per client.
-    pub async fn three_steps(&mut self, each: u32) -> anyhow::Result<()> {
+    pub(super) async fn three_steps(&mut self, each: u32) -> anyhow::Result<()> {
         self.figures.three_steps.push(self.callee.crowd(3, each).await?);
         Ok(())
     }
 
     /// Measures one invocation with this many steps.
-    pub async fn long(&mut self, steps: u32) -> anyhow::Result<()> {
+    pub(super) async fn long(&mut self, steps: u32) -> anyhow::Result<()> {
         let took = self.callee.steps(steps).await?;
         self.figures.step.push(took / f64::from(steps));
         Ok(())
@@ -118,7 +118,7 @@ impl BenchSubject {
 
     /// Kills the server while it runs one invocation of this many steps per client, for many
     /// clients, which call again when it is back.
-    pub async fn kill(&mut self, env: &Env, turn: usize, steps: u32) -> anyhow::Result<()> {
+    pub(super) async fn kill(&mut self, env: &Env, turn: usize, steps: u32) -> anyhow::Result<()> {
         let Some(server) = &mut self.server else { return Ok(()) };
         self.figures.memory.push(resident_mb(server.pid())?);
         let caller = server.caller().clone();

@@ -58,7 +58,7 @@ pub(super) struct Units {
 
 impl Units {
     /// The units in `store` for crates of `workspace`.
-    pub fn new(store: &Path, workspace: &Path, toolchain: &Toolchain) -> io::Result<Self> {
+    pub(super) fn new(store: &Path, workspace: &Path, toolchain: &Toolchain) -> io::Result<Self> {
         let stamp = now();
         let sdk = workspace.join(SDK);
         let mut hash = Sha256::new_with_prefix(format!("{TARGET} {toolchain:?} "));
@@ -72,7 +72,11 @@ impl Units {
 
     /// Copies all units into `target`, unless something was compiled there before. Returns true if
     /// there were any.
-    pub fn lend(&self, target: &Path, progress: &dyn BuildProgress) -> Result<bool, CacheError> {
+    pub(super) fn lend(
+        &self,
+        target: &Path,
+        progress: &dyn BuildProgress,
+    ) -> Result<bool, CacheError> {
         let is_new = PROFILES.iter().all(|profile| !target.join(profile).exists());
         if !is_new || !self.packages.is_dir() {
             return Ok(false);
@@ -88,7 +92,7 @@ impl Units {
 
     /// Copies the units of dependencies from `target` into the store, according to cargo's
     /// messages, if cargo compiled any of them in this run.
-    pub fn keep(
+    pub(super) fn keep(
         &self,
         target: &Path,
         messages: &[Message],

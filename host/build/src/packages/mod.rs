@@ -25,12 +25,12 @@ impl SdkPackage {
     /// # Errors
     /// Fails if Node is missing or too old, if npm cannot install the compiler, or if the cache
     /// cannot be used.
-    pub fn npm(progress: &dyn BuildProgress) -> Result<Self, ScriptError> {
+    pub(crate) fn npm(progress: &dyn BuildProgress) -> Result<Self, ScriptError> {
         npm::package(progress)
     }
 
     /// The wheel of `segno-sdk`.
-    pub fn wheel() -> Self {
+    pub(crate) fn wheel() -> Self {
         wheel::package()
     }
 }

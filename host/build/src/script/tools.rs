@@ -33,7 +33,7 @@ pub(crate) struct Tools {
 
 impl Tools {
     /// The cache folder with the tools; calls `install` to fill it if they are missing.
-    pub fn in_cache(
+    pub(crate) fn in_cache(
         &self,
         prepare: bool,
         progress: &dyn BuildProgress,
@@ -73,14 +73,14 @@ impl Tools {
     }
 
     /// An error with the client's output.
-    pub fn refused(&self, finished: &ToolOutput) -> ScriptError {
+    pub(crate) fn refused(&self, finished: &ToolOutput) -> ScriptError {
         let output = format!("{}\n{}", finished.stdout.trim(), finished.stderr.trim());
         let (tools, client) = (self.names.clone(), self.client);
         ScriptError::Install { tools, client, output: output.trim().to_owned() }
     }
 
     /// The key of these versions on this machine, 16 hexadecimal digits.
-    pub fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         let machine = format!("{} {} ", env::consts::OS, env::consts::ARCH);
         let digest = Sha256::new_with_prefix(machine).chain_update(&self.versions).finalize();
         digest[..8].iter().map(|byte| format!("{byte:02x}")).collect()

@@ -27,13 +27,13 @@ pub(super) struct Apt {
 
 impl Apt {
     /// apt with the system's list.
-    pub fn system() -> Self {
+    pub(super) fn system() -> Self {
         // Under root, apt would download as another user, who may not write to the cache.
         Self { options: vec!["APT::Sandbox::User=root".to_owned()] }
     }
 
     /// apt with a private list, which is downloaded into `folder`.
-    pub fn private(folder: &Path, progress: &dyn BuildProgress) -> Result<Self, String> {
+    pub(super) fn private(folder: &Path, progress: &dyn BuildProgress) -> Result<Self, String> {
         let (state, archives) = (folder.join("state"), folder.join("cache"));
         for needed in [state.join("lists/partial"), archives.join("archives/partial")] {
             fs::create_dir_all(&needed).map_err(failed(&needed))?;
@@ -48,7 +48,7 @@ impl Apt {
     }
 
     /// The version of `package` that would be installed. `None` if there is none.
-    pub fn candidate(
+    pub(super) fn candidate(
         &self,
         package: &str,
         progress: &dyn BuildProgress,
@@ -59,7 +59,7 @@ impl Apt {
     }
 
     /// The dependencies of `package` at `version`, in Debian's notation.
-    pub fn depends(
+    pub(super) fn depends(
         &self,
         package: &str,
         version: &str,
@@ -75,7 +75,7 @@ impl Apt {
     }
 
     /// Downloads packages into `folder`, unpacks them below `root`, and removes the downloads.
-    pub fn unpack(
+    pub(super) fn unpack(
         &self,
         packages: &[String],
         folder: &Path,

@@ -21,12 +21,12 @@ pub(super) struct Rustc {
 
 impl Rustc {
     /// Queries `program` in `directory`, for which rustup may choose another compiler.
-    pub fn new(program: PathBuf, directory: &Path) -> Self {
+    pub(super) fn new(program: PathBuf, directory: &Path) -> Self {
         Self { program, directory: directory.to_owned() }
     }
 
     /// The output for `arguments`, or an error message.
-    pub fn ask(&self, arguments: &[&str]) -> Result<String, String> {
+    pub(super) fn ask(&self, arguments: &[&str]) -> Result<String, String> {
         let mut command = Command::new(&self.program);
         command.args(arguments).current_dir(&self.directory);
         match process::run(&mut command, None, &|_| ()) {
@@ -39,32 +39,32 @@ impl Rustc {
     }
 
     /// The version line, such as `rustc 1.95.0 (59807616e 2026-04-14)`.
-    pub fn version(&self) -> Result<String, String> {
+    pub(super) fn version(&self) -> Result<String, String> {
         self.ask(&["--version"])
     }
 
     /// The output of `rustc -vV`: release, host and commit, one per line.
-    pub fn verbose_version(&self) -> Result<String, String> {
+    pub(super) fn verbose_version(&self) -> Result<String, String> {
         self.ask(&["-vV"])
     }
 
     /// The folder of the compiler's own files.
-    pub fn sysroot(&self) -> Result<PathBuf, String> {
+    pub(super) fn sysroot(&self) -> Result<PathBuf, String> {
         self.ask(&["--print", "sysroot"]).map(PathBuf::from)
     }
 
     /// The name or path of the compiler.
-    pub fn program(&self) -> &Path {
+    pub(super) fn program(&self) -> &Path {
         &self.program
     }
 
     /// The folder in which the compiler is queried.
-    pub fn directory(&self) -> &Path {
+    pub(super) fn directory(&self) -> &Path {
         &self.directory
     }
 
     /// This compiler as a toolchain of `road`, if it has the target's standard library.
-    pub fn with_own_library(&self, road: ToolchainSource) -> Result<Toolchain, String> {
+    pub(super) fn with_own_library(&self, road: ToolchainSource) -> Result<Toolchain, String> {
         let version = self.version()?;
         let folder = self.ask(&["--print", "target-libdir", "--target", TARGET])?;
         if has_library(Path::new(&folder)) {

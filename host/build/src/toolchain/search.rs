@@ -48,7 +48,7 @@ pub(super) enum Unavailable {
 }
 
 impl Unavailable {
-    pub fn shut(reason: impl Into<String>) -> Self {
+    pub(super) fn shut(reason: impl Into<String>) -> Self {
         Self::Shut(reason.into())
     }
 }

@@ -28,7 +28,7 @@ pub(super) struct StdLibrary<'a> {
 impl StdLibrary<'_> {
     /// Builds the library in a new folder under `scratch` and moves it to `into`, which must be on
     /// the same file system.
-    pub fn build(
+    pub(super) fn build(
         &self,
         scratch: &Path,
         into: &Path,

@@ -19,7 +19,7 @@ use crate::{
 
 /// Failure code of an execution that begins at most once, and for which it is unknown whether it
 /// took effect.
-pub const UNKNOWN: u32 = 520;
+pub(super) const UNKNOWN: u32 = 520;
 
 /// Kind of the note about lost claims.
 pub(super) const LOST: &str = "lost";

@@ -122,7 +122,7 @@ const PROGRESS_BYTES: usize = 2 << 20;
 
 /// All claims of this host, by task id.
 #[derive(Default)]
-pub struct ActiveClaims {
+pub(crate) struct ActiveClaims {
     held: Mutex<BTreeMap<PromiseId, Arc<ActiveClaim>>>,
     /// The last claim whose progress data was sent. The next heartbeat begins after it.
     sent: Mutex<Option<PromiseId>>,
@@ -130,14 +130,14 @@ pub struct ActiveClaims {
 
 impl ActiveClaims {
     /// Adds a claim that was just acquired.
-    pub fn add(&self, active: Arc<ActiveClaim>) {
+    pub(crate) fn add(&self, active: Arc<ActiveClaim>) {
         if let Some(older) = self.lock().insert(active.claim.id.clone(), active) {
             older.abort.cancel();
         }
     }
 
     /// Removes a claim, unless another claim on the same task has replaced it.
-    pub fn remove(&self, active: &Arc<ActiveClaim>) {
+    pub(crate) fn remove(&self, active: &Arc<ActiveClaim>) {
         let mut claims = self.lock();
         if claims.get(&active.claim.id).is_some_and(|known| Arc::ptr_eq(known, active)) {
             claims.remove(&active.claim.id);
@@ -146,7 +146,7 @@ impl ActiveClaims {
 
     /// Marks the claims that these commands release, before they are sent, and unmarks those that
     /// continue.
-    pub fn note(&self, commands: &[Command]) {
+    pub(crate) fn note(&self, commands: &[Command]) {
         for command in commands {
             for action in command.actions() {
                 if let FenceOperation::Fulfill(fulfillment) = &action.act {
@@ -172,7 +172,7 @@ impl ActiveClaims {
 
     /// Stops the execution under this claim, which has ended. Returns true if the claim was lost:
     /// its execution is here and had not released the claim itself.
-    pub fn interrupt(&self, claim: &Claim) -> bool {
+    pub(crate) fn interrupt(&self, claim: &Claim) -> bool {
         match self.lock().get(&claim.id) {
             Some(active) if active.claim.version == claim.version => {
                 active.abort.cancel();
@@ -183,26 +183,26 @@ impl ActiveClaims {
     }
 
     /// Notifies the execution of `id` that its cancellation was requested.
-    pub fn request_cancel(&self, id: &PromiseId) {
+    pub(crate) fn request_cancel(&self, id: &PromiseId) {
         if let Some(active) = self.lock().get(id) {
             active.request_cancel();
         }
     }
 
     /// True if this host holds the task.
-    pub fn holds(&self, id: &PromiseId) -> bool {
+    pub(crate) fn holds(&self, id: &PromiseId) -> bool {
         self.lock().contains_key(id)
     }
 
     /// True if the execution under this claim is still running.
-    pub fn runs(&self, active: &Arc<ActiveClaim>) -> bool {
+    pub(crate) fn runs(&self, active: &Arc<ActiveClaim>) -> bool {
         let is_listed =
             self.lock().get(&active.claim.id).is_some_and(|known| Arc::ptr_eq(known, active));
         is_listed && !active.abort.is_cancelled() && !active.ending.load(Ordering::Acquire)
     }
 
     /// All claims as items of a heartbeat, with progress data up to the limit.
-    pub fn beat(&self) -> Vec<HeartbeatItem> {
+    pub(crate) fn beat(&self) -> Vec<HeartbeatItem> {
         let mut items: Vec<_> = self.lock().values().map(|active| active.item()).collect();
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         let first =
@@ -222,7 +222,7 @@ impl ActiveClaims {
     }
 
     /// Records that these items of a heartbeat were stored.
-    pub fn stored(&self, items: &[HeartbeatItem]) {
+    pub(crate) fn stored(&self, items: &[HeartbeatItem]) {
         let held = self.lock();
         for item in items {
             if let Some(active) = held.get(&item.claim.id).filter(|held| held.claim == item.claim) {
@@ -232,7 +232,7 @@ impl ActiveClaims {
     }
 
     /// All claims.
-    pub fn all(&self) -> Vec<Arc<ActiveClaim>> {
+    pub(crate) fn all(&self) -> Vec<Arc<ActiveClaim>> {
         self.lock().values().cloned().collect()
     }
 

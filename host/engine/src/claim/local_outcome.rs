@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 
 /// The end of a called task, which its caller may store.
 #[derive(Debug)]
-pub struct LocalOutcome {
+pub(crate) struct LocalOutcome {
     /// The promise of the task, as it will be settled.
     pub promise: Promise,
     /// The end of the task under its claim.

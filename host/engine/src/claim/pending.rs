@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use crate::slots::{Slot, StartRequest};
 
 /// An invocation that is not stored yet.
-pub struct PendingStart {
+pub(crate) struct PendingStart {
     new: NewPromise,
     request: ClaimRequest,
     /// The module that runs.
@@ -32,13 +32,17 @@ pub struct PendingStart {
 impl PendingStart {
     /// A start for this request, beginning at this instant, and its slot. New tasks begin at
     /// `first_version`, as far as this host knows.
-    pub fn new(request: StartRequest, at: Timestamp, first_version: Version) -> (Slot, Self) {
+    pub(crate) fn new(
+        request: StartRequest,
+        at: Timestamp,
+        first_version: Version,
+    ) -> (Slot, Self) {
         let StartRequest { slot, new, request, module, answer } = request;
         (slot, Self { new, request, module, at, first_version, answer })
     }
 
     /// The task as the store will return it, if it is stored as expected.
-    pub fn expected_task(&self) -> TaskReply {
+    pub(crate) fn expected_task(&self) -> TaskReply {
         let Self { new, request, module, at, first_version, .. } = self;
         let lease = Lease::begin(request.holder.clone(), request.nonce, request.ttl, *at);
         let state = TaskState::Acquired { lease };
@@ -61,20 +65,20 @@ impl PendingStart {
     }
 
     /// The command that stores the invocation, the claim, and the first commands under it.
-    pub fn command(&self, first: Vec<Command>) -> Command {
+    pub(crate) fn command(&self, first: Vec<Command>) -> Command {
         let Self { new, request, module, at, first_version, .. } = self;
         let (new, request, module, at) = (new.clone(), request.clone(), *module, *at);
         Command::TaskBegin { new, request, module, at, born: *first_version, first }
     }
 
     /// Passes the reply of the store to the client. One that disconnected receives nothing.
-    pub fn answer(self, reply: Result<Reply, StoreError>) {
+    pub(crate) fn answer(self, reply: Result<Reply, StoreError>) {
         let _ = self.answer.send(reply);
     }
 }
 
 /// The state of the invocation of a session.
-pub enum StartState {
+pub(super) enum StartState {
     Pending(Box<PendingStart>),
     /// The invocation and the claim are stored as expected.
     Stored,

@@ -22,7 +22,7 @@ const NO_ROOM: Millis = Millis(100);
 
 /// The position that an execution reached in its journal.
 #[derive(Default)]
-pub struct JournalEnd<'a> {
+pub(crate) struct JournalEnd<'a> {
     /// The length of the stored journal, by which repeated traps are recognised.
     pub len: u32,
     /// The recorder, with the first difference and the log lines.

@@ -41,7 +41,7 @@ const RETRY_AFTER: Millis = Millis(500);
 const PAUSES: BackoffSettings = BackoffSettings { first: Millis(100), longest: Millis(60_000) };
 
 /// One route's address, with its queue and its health.
-pub struct EventReceiver {
+pub(super) struct EventReceiver {
     route: Route,
     at_once: Semaphore,
     queued: AtomicUsize,
@@ -50,7 +50,7 @@ pub struct EventReceiver {
 
 impl EventReceiver {
     /// The receiver of this route.
-    pub fn new(route: Route) -> Self {
+    pub(super) fn new(route: Route) -> Self {
         Self {
             route,
             at_once: Semaphore::new(AT_ONCE),
@@ -60,12 +60,12 @@ impl EventReceiver {
     }
 
     /// True if the address is not in a back-off pause.
-    pub fn is_open(&self, now: Timestamp) -> bool {
+    pub(super) fn is_open(&self, now: Timestamp) -> bool {
         self.lock().pause(now) == Millis::ZERO
     }
 
     /// Posts the event and returns the result.
-    pub async fn post(
+    pub(super) async fn post(
         &self,
         client: &reqwest::Client,
         env: &Env,

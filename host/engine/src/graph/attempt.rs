@@ -81,7 +81,7 @@ impl OwnModule {
 ///
 /// # Panics
 /// For a node that waits for a signal, which has no attempts.
-pub fn promise(
+pub(super) fn promise(
     id: PromiseId,
     node: &PlanNode,
     input: Json,
@@ -161,7 +161,7 @@ fn request(input: &Json) -> Result<HttpRequest, Failure> {
 }
 
 /// The promise of a signal that a node starts to wait for.
-pub fn signal(run: &PromiseId, name: &str, node: &PlanNode, now: Timestamp) -> NewPromise {
+pub(super) fn signal(run: &PromiseId, name: &str, node: &PlanNode, now: Timestamp) -> NewPromise {
     NewPromise {
         id: run.run_signal(name),
         param: Value::default(),
@@ -171,12 +171,12 @@ pub fn signal(run: &PromiseId, name: &str, node: &PlanNode, now: Timestamp) -> N
 }
 
 /// A promise without a target, which the coordinator settles itself.
-pub fn bare(id: PromiseId) -> NewPromise {
+pub(super) fn bare(id: PromiseId) -> NewPromise {
     NewPromise { id, param: Value::default(), tags: Tags::new(), timeout_at: Timestamp::NEVER }
 }
 
 /// The retry policy of a node. The host's defaults fill what the plan leaves open.
-pub fn policy(retry: &NodeRetry) -> RetryPolicy {
+pub(super) fn policy(retry: &NodeRetry) -> RetryPolicy {
     let default = RetryPolicy::default();
     let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     RetryPolicy {
@@ -207,6 +207,6 @@ fn deadline(timeout: Option<Duration>, begins: Timestamp) -> Timestamp {
 }
 
 /// The instant after a wait before the next attempt.
-pub fn after(now: Timestamp, wait: Millis) -> Timestamp {
+pub(super) fn after(now: Timestamp, wait: Millis) -> Timestamp {
     Timestamp(now.0.saturating_add(wait.0))
 }

@@ -25,7 +25,7 @@ pub struct SettledPromise<'a> {
 
 /// The position of a promise in its run.
 #[derive(Debug, PartialEq, Eq)]
-pub enum RunPosition<'a> {
+pub(super) enum RunPosition<'a> {
     /// An attempt of a node: the node's name, and the number of the attempt.
     Attempt(&'a str, u32),
     /// A signal, by name.
@@ -33,7 +33,7 @@ pub enum RunPosition<'a> {
 }
 
 /// The position of a promise in this run. `None` if it does not belong to the run.
-pub fn place<'a>(run: &PromiseId, id: &'a PromiseId) -> Option<RunPosition<'a>> {
+pub(super) fn place<'a>(run: &PromiseId, id: &'a PromiseId) -> Option<RunPosition<'a>> {
     let rest = id.as_str().strip_prefix(run.as_str())?;
     if let Some(name) = rest.strip_prefix("/sig/") {
         return Some(RunPosition::Signal(name));
@@ -43,7 +43,7 @@ pub fn place<'a>(run: &PromiseId, id: &'a PromiseId) -> Option<RunPosition<'a>> 
 }
 
 /// The outcome of an attempt, and its output. An output that is not JSON is a failure.
-pub fn outcome(settlement: &Settlement) -> (NodeOutcome<()>, Json) {
+pub(super) fn outcome(settlement: &Settlement) -> (NodeOutcome<()>, Json) {
     let outcome = match settlement.verdict {
         Verdict::Resolved => match read(settlement) {
             Ok(output) => return (NodeOutcome::Succeeded(()), output),
@@ -61,7 +61,7 @@ pub fn outcome(settlement: &Settlement) -> (NodeOutcome<()>, Json) {
 }
 
 /// The result of a signal.
-pub fn delivery(settlement: &Settlement) -> SignalDelivery {
+pub(super) fn delivery(settlement: &Settlement) -> SignalDelivery {
     match settlement.verdict {
         Verdict::Resolved => SignalDelivery::Value,
         Verdict::Rejected | Verdict::TimedOut | Verdict::Canceled => SignalDelivery::Failure,
@@ -70,7 +70,7 @@ pub fn delivery(settlement: &Settlement) -> SignalDelivery {
 
 /// The output of a completed node. An output that an older host accepted although it is not JSON is
 /// marked.
-pub fn output(settlement: &Settlement) -> Json {
+pub(super) fn output(settlement: &Settlement) -> Json {
     let value = settlement.value.as_ref();
     value.map_or(Json::Null, |value| values::payload_json(&values::payload(value)))
 }
@@ -81,7 +81,7 @@ fn read(settlement: &Settlement) -> Result<Json, JsonError> {
 }
 
 /// The code, message and details of a failed promise.
-pub fn detail(settlement: &Settlement) -> FailureDetail {
+pub(super) fn detail(settlement: &Settlement) -> FailureDetail {
     match values::outcome(settlement) {
         Outcome::Failure(Failure { code, message, details }) => {
             FailureDetail { code, message, details: details.as_ref().map(values::payload_json) }

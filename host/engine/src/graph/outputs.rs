@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 /// Outputs, up to a number of bytes of their JSON text.
 #[derive(Debug)]
-pub struct OutputCache {
+pub(super) struct OutputCache {
     budget: usize,
     bytes: usize,
     kept: BTreeMap<NodeIndex, (Json, usize)>,
@@ -16,12 +16,12 @@ pub struct OutputCache {
 
 impl OutputCache {
     /// An empty cache, limited to `budget` bytes of text by [`OutputCache::trim`].
-    pub fn new(budget: usize) -> Self {
+    pub(super) fn new(budget: usize) -> Self {
         Self { budget, bytes: 0, kept: BTreeMap::new(), order: VecDeque::new() }
     }
 
     /// Keeps the output of a node. `size` is the length of its text in bytes.
-    pub fn put(&mut self, node: NodeIndex, output: Json, size: usize) {
+    pub(super) fn put(&mut self, node: NodeIndex, output: Json, size: usize) {
         match self.kept.insert(node, (output, size)) {
             Some((_, before)) => self.bytes -= before,
             None => self.order.push_back(node),
@@ -30,12 +30,12 @@ impl OutputCache {
     }
 
     /// The output of a node. `None` if it is not in memory.
-    pub fn get(&self, node: NodeIndex) -> Option<&Json> {
+    pub(super) fn get(&self, node: NodeIndex) -> Option<&Json> {
         self.kept.get(&node).map(|(output, _)| output)
     }
 
     /// Drops the oldest outputs until the rest fits the budget.
-    pub fn trim(&mut self) {
+    pub(super) fn trim(&mut self) {
         while self.bytes > self.budget
             && let Some(node) = self.order.pop_front()
         {
@@ -46,7 +46,7 @@ impl OutputCache {
     }
 
     /// The total length of the texts in memory, in bytes.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 }

@@ -50,7 +50,7 @@ impl RunEnd {
 const NAMED: usize = 100;
 
 /// The outputs of the plan by node. Skipped nodes are omitted.
-pub fn completed(plan: &CheckedPlan, outputs: &OutputCache) -> Outcome {
+pub(super) fn completed(plan: &CheckedPlan, outputs: &OutputCache) -> Outcome {
     let named = plan.outputs().iter().filter_map(|node| {
         Some((plan.topology().name(*node).to_string(), outputs.get(*node)?.clone()))
     });
@@ -59,7 +59,7 @@ pub fn completed(plan: &CheckedPlan, outputs: &OutputCache) -> Outcome {
 }
 
 /// The failed nodes, and the nodes that did not run because of them.
-pub fn failed(
+pub(super) fn failed(
     plan: &CheckedPlan,
     progress: &RunProgress,
     failures: &BTreeMap<NodeIndex, FailureDetail>,
@@ -98,7 +98,7 @@ pub fn failed(
 }
 
 /// The blockers of each node of a run that can neither continue nor end.
-pub fn stuck(progress: &RunProgress) -> Outcome {
+pub(super) fn stuck(progress: &RunProgress) -> Outcome {
     let blocked = progress.diagnose().blocked.into_iter().take(NAMED);
     let details: Map<String, Json> = blocked
         .map(|(node, by)| {

@@ -23,7 +23,7 @@ use crate::{host::Host, stuck};
 const TOLD_AGAIN: Millis = Millis(60_000);
 
 /// One turn of a duty.
-pub type DutyTurn = Box<dyn FnMut(Host) -> BoxFuture<Result<NextTurn, StoreError>> + Send>;
+pub(super) type DutyTurn = Box<dyn FnMut(Host) -> BoxFuture<Result<NextTurn, StoreError>> + Send>;
 
 /// One duty of the host.
 pub struct Duty {

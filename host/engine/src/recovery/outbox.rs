@@ -20,11 +20,11 @@ use crate::{
 };
 
 /// Maximum number of due rows in one transaction, and of concurrent deliveries of one kind.
-pub const PAGE: usize = 256;
+pub(super) const PAGE: usize = 256;
 
 /// Delivers due messages. Messages to the engine itself are handled by the command. Messages of
 /// kinds that no channel takes are not read.
-pub async fn turn(host: Host) -> Result<NextTurn, StoreError> {
+pub(super) async fn turn(host: Host) -> Result<NextTurn, StoreError> {
     let now = host.env.clock.now();
     let channels = &host.channels;
     let mut commands = Vec::new();

@@ -25,17 +25,17 @@ use super::{
 use crate::host::Host;
 
 /// Maximum number of promises read in one turn.
-pub const PAGE: u32 = 1_000;
+pub(super) const PAGE: u32 = 1_000;
 /// The delay between two turns of a round.
-pub const PERIOD: Millis = Millis(1_000);
+pub(super) const PERIOD: Millis = Millis(1_000);
 /// The delay between two rounds.
-pub const ROUND_PAUSE: Millis = Millis(60_000);
+pub(super) const ROUND_PAUSE: Millis = Millis(60_000);
 /// Maximum number of commands in one transaction.
 const BATCH: usize = 64;
 
 /// The position of the round.
 #[derive(Debug, Default)]
-pub struct ReconcileRound {
+pub(super) struct ReconcileRound {
     after: i64,
     found: BTreeMap<DamageKind, usize>,
 }
@@ -60,7 +60,10 @@ pub enum RepairStep {
 }
 
 /// Reads and repairs one page.
-pub async fn turn(host: Host, round: Arc<Mutex<ReconcileRound>>) -> Result<NextTurn, StoreError> {
+pub(super) async fn turn(
+    host: Host,
+    round: Arc<Mutex<ReconcileRound>>,
+) -> Result<NextTurn, StoreError> {
     let scan = host.store.scan();
     let after = round.lock().unwrap_or_else(PoisonError::into_inner).after;
     if after == 0 {
@@ -189,7 +192,7 @@ fn tell(host: &Host, step: &RepairStep) {
 }
 
 /// An error with its causes, on one line.
-pub fn chain(error: &dyn std::error::Error) -> String {
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -7,10 +7,10 @@ use super::{next_turn::NextTurn, wakes};
 use crate::host::Host;
 
 /// Maximum number of due rows in one transaction.
-pub const PAGE: u32 = 1_000;
+pub(super) const PAGE: u32 = 1_000;
 
 /// Fires due timers.
-pub async fn turn(host: Host) -> Result<NextTurn, StoreError> {
+pub(super) async fn turn(host: Host) -> Result<NextTurn, StoreError> {
     host.notifier.plan_timers(None);
     // Quarantined rows stay due, and must not hide those after them.
     let page = PAGE + host.quarantine.len() as u32;

@@ -28,7 +28,7 @@ const ENOUGH: usize = 64;
 const SLOT_TIMEOUT: Millis = Millis(50);
 
 /// Executes due commands.
-pub async fn carry_out(host: &Host, due: DueWork) -> Result<(), StoreError> {
+pub(super) async fn carry_out(host: &Host, due: DueWork) -> Result<(), StoreError> {
     let mut wakes: HashMap<PromiseId, Claim> = HashMap::with_capacity(due.wakes.len());
     for TaskWake { awaited, task } in due.wakes {
         wakes.insert(awaited, task);

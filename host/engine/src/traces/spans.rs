@@ -37,7 +37,7 @@ pub struct FinishedReplay {
 }
 
 /// The span of a settled execution, and those of its steps.
-pub fn execution(
+pub(super) fn execution(
     context: &TraceContext,
     promise: &Promise,
     task: &Task,
@@ -143,7 +143,7 @@ fn steps(
 }
 
 /// The span of a replay.
-pub fn replay(context: &TraceContext, replayed: &FinishedReplay) -> SpanData {
+pub(super) fn replay(context: &TraceContext, replayed: &FinishedReplay) -> SpanData {
     let FinishedReplay { id, version, at, took, records } = replayed;
     let mut data = span(
         context,

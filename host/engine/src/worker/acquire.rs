@@ -22,7 +22,7 @@ const SHORT: u32 = 256;
 
 /// An offered task, which can be claimed at this version.
 #[derive(Debug, Clone)]
-pub struct TaskOffer {
+pub(super) struct TaskOffer {
     pub id: PromiseId,
     /// The version at which the task is offered.
     pub version: Version,
@@ -30,7 +30,7 @@ pub struct TaskOffer {
 }
 
 /// Claims these tasks in one commit, and runs those that were claimed.
-pub async fn acquire(worker: Arc<WorkerContext>, offers: Vec<(Slot, TaskOffer)>) {
+pub(super) async fn acquire(worker: Arc<WorkerContext>, offers: Vec<(Slot, TaskOffer)>) {
     let acquire = |(_, offer): &(Slot, TaskOffer)| Command::TaskAcquire {
         claim: Claim { id: offer.id.clone(), version: offer.version },
         request: worker.claim_request(),
@@ -55,7 +55,7 @@ pub async fn acquire(worker: Arc<WorkerContext>, offers: Vec<(Slot, TaskOffer)>)
 }
 
 /// Runs tasks that were claimed together, each separately, after reading their journals.
-pub async fn run_claimed(worker: Arc<WorkerContext>, claimed: Vec<ClaimedTask>) {
+pub(super) async fn run_claimed(worker: Arc<WorkerContext>, claimed: Vec<ClaimedTask>) {
     let mut histories = read_ahead(&worker, &claimed).await;
     let mut executions = claimed.into_iter().map(|ClaimedTask { slot, acquired, settled }| {
         let prefetched = PrefetchedRows { history: histories.remove(&acquired.task.id), settled };

@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// The code of an attempt.
-pub enum AttemptCode {
+pub(super) enum AttemptCode {
     /// A function of a module, whose instances take this number of places.
     Function { function: FunctionDescription, places: usize },
     /// The built-in activity `segno:http`.

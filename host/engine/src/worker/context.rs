@@ -28,7 +28,7 @@ use crate::{
 const NOT_SHORT: Millis = Millis(100);
 
 /// The shared parts of a worker.
-pub struct WorkerContext {
+pub(crate) struct WorkerContext {
     pub host: Host,
     /// The holder of all claims.
     pub holder: Holder,
@@ -60,17 +60,17 @@ pub struct WorkerContext {
 }
 
 impl WorkerContext {
-    pub fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         self.host.env.clock.now()
     }
 
     /// True if the host is shutting down.
-    pub fn is_draining(&self) -> bool {
+    pub(crate) fn is_draining(&self) -> bool {
         self.draining.is_cancelled()
     }
 
     /// The parameters of a claim of this worker.
-    pub fn claim_request(&self) -> ClaimRequest {
+    pub(crate) fn claim_request(&self) -> ClaimRequest {
         ClaimRequest {
             holder: self.holder.clone(),
             nonce: self.host.env.runtime.nonce(),
@@ -80,7 +80,10 @@ impl WorkerContext {
 
     /// Commits `commands` together. They are sent again after lost races and unknown outcomes,
     /// since every command is idempotent.
-    pub async fn submit(&self, commands: Vec<Command>) -> Result<Vec<Reply>, ExecutionError> {
+    pub(crate) async fn submit(
+        &self,
+        commands: Vec<Command>,
+    ) -> Result<Vec<Reply>, ExecutionError> {
         self.claims.note(&commands);
         let commands: Arc<[Command]> = commands.into();
         match self.host.send(commands.clone(), UNDER_CLAIMS).await {
@@ -97,7 +100,7 @@ impl WorkerContext {
 
     /// Counts records that became durable, writes the log lines of guests, and notifies executions
     /// of cancellation requests.
-    pub fn note(&self, commands: &[Command], replies: &[Reply]) {
+    pub(crate) fn note(&self, commands: &[Command], replies: &[Reply]) {
         for (command, reply) in commands.iter().zip(replies) {
             let (Command::TaskFence { claim, records, logs, .. }
             | Command::TaskSuspend { claim, records, logs, .. }
@@ -126,7 +129,7 @@ impl WorkerContext {
 
     /// Counts records that became durable, and writes the log lines of a guest. `ends`: the records
     /// are the last ones of their journal.
-    pub fn note_appended(&self, records: &[Record], logs: &[LogLine], ends: bool) {
+    pub(crate) fn note_appended(&self, records: &[Record], logs: &[LogLine], ends: bool) {
         let metrics = &self.host.metrics.worker;
         metrics.processed(records.len());
         if let (true, Some(last)) = (ends, records.last()) {
@@ -144,7 +147,7 @@ impl WorkerContext {
     ///
     /// # Errors
     /// The claim is lost, or the store did not answer: the attempt must not begin.
-    pub async fn begin_attempt(
+    pub(crate) async fn begin_attempt(
         self: &Arc<Self>,
         active: &Arc<ActiveClaim>,
         is_bounded: bool,
@@ -180,13 +183,13 @@ impl WorkerContext {
     }
 
     /// Updates the metrics of warm instances.
-    pub fn show_warm(&self) {
+    pub(crate) fn show_warm(&self) {
         let (instances, bytes) = self.warm.size();
         self.host.metrics.gauges.warm(instances, bytes);
     }
 
     /// Reads several promises from the store.
-    pub async fn promises(
+    pub(crate) async fn promises(
         &self,
         ids: &[PromiseId],
     ) -> Result<Vec<Option<PromiseRow>>, ExecutionError> {

@@ -81,7 +81,7 @@ enum LaneAdmission {
 }
 
 /// Runs until the worker drains, and then until the executions that it started have ended.
-pub async fn run(
+pub(super) async fn run(
     worker: Arc<WorkerContext>,
     mut hints: mpsc::Receiver<Effect>,
     mut slots: SlotPool,

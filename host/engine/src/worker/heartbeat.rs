@@ -21,7 +21,7 @@ use crate::{
 const BEATS: i64 = 3;
 
 /// Extends claims immediately, outside the regular heartbeats.
-pub struct ImmediateRenewer(pub Arc<WorkerContext>);
+pub(super) struct ImmediateRenewer(pub Arc<WorkerContext>);
 
 impl LeaseRenewer for ImmediateRenewer {
     fn renew(&self, ids: Vec<PromiseId>) -> BoxFuture<()> {
@@ -35,7 +35,7 @@ impl LeaseRenewer for ImmediateRenewer {
 }
 
 /// Sends heartbeats until the worker has stopped.
-pub async fn run(worker: Arc<WorkerContext>, stopped: tokio_util::sync::CancellationToken) {
+pub(super) async fn run(worker: Arc<WorkerContext>, stopped: tokio_util::sync::CancellationToken) {
     // No lease is shorter than the initial ones. Two consecutive heartbeats may fail, including
     // their repetitions, before a lease ends.
     let (initial, least, _) = worker.host.config.ttl;

@@ -21,7 +21,7 @@ const IDEMPOTENCY_KEY: &str = "idempotency-key";
 ///
 /// The statuses 408, 425, 429 and 5xx are failures that may be retried. Every other response is a
 /// success with its status.
-pub async fn send(outbound: &dyn Outbound, module: &str, promise: &Promise) -> Outcome {
+pub(super) async fn send(outbound: &dyn Outbound, module: &str, promise: &Promise) -> Outcome {
     match values::request(&promise.spec.param) {
         Ok(request) => request_once(outbound, module, promise.id().as_str(), request).await,
         Err(reason) => failed(code::BAD_REQUEST, reason),
@@ -58,7 +58,7 @@ pub async fn request_once(
 
 /// The stored form of an outcome. For a step of a saga, a header marks a response by which the
 /// server declined the request.
-pub fn settlement(promise: &Promise, outcome: &Outcome) -> (Verdict, Value) {
+pub(super) fn settlement(promise: &Promise, outcome: &Outcome) -> (Verdict, Value) {
     let (verdict, mut value) = values::verdict(outcome);
     if let Outcome::Success(answer) = outcome
         && promise.target() == Some(HTTP)

@@ -17,7 +17,7 @@ pub struct WarmBudget {
 }
 
 /// The most recently added entries, by invocation.
-pub struct InstanceCache<T> {
+pub(super) struct InstanceCache<T> {
     budget: WarmBudget,
     kept: Mutex<CachedInstances<T>>,
 }
@@ -31,12 +31,12 @@ struct CachedInstances<T> {
 
 impl<T> InstanceCache<T> {
     /// An empty cache.
-    pub fn new(budget: WarmBudget) -> Self {
+    pub(super) fn new(budget: WarmBudget) -> Self {
         Self { budget, kept: Mutex::default() }
     }
 
     /// Keeps `entry`, which has `size` bytes, and evicts the oldest entries beyond the budget.
-    pub fn put(&self, id: PromiseId, size: usize, entry: T) {
+    pub(super) fn put(&self, id: PromiseId, size: usize, entry: T) {
         if size > self.budget.bytes || self.budget.instances == 0 {
             return;
         }
@@ -62,23 +62,23 @@ impl<T> InstanceCache<T> {
     }
 
     /// Removes and returns the entry of `id`.
-    pub fn take(&self, id: &PromiseId) -> Option<T> {
+    pub(super) fn take(&self, id: &PromiseId) -> Option<T> {
         self.lock().remove(id)
     }
 
     /// True if there is an entry of `id` that matches.
-    pub fn holds(&self, id: &PromiseId, is_meant: impl Fn(&T) -> bool) -> bool {
+    pub(super) fn holds(&self, id: &PromiseId, is_meant: impl Fn(&T) -> bool) -> bool {
         self.lock().entries.get(id).is_some_and(|(_, _, entry)| is_meant(entry))
     }
 
     /// The number of entries, and their total size in bytes.
-    pub fn size(&self) -> (usize, usize) {
+    pub(super) fn size(&self) -> (usize, usize) {
         let kept = self.lock();
         (kept.entries.len(), kept.bytes)
     }
 
     /// Drops the oldest entry that matches. Returns false if there is none.
-    pub fn drop_oldest(&self, is_meant: impl Fn(&T) -> bool) -> bool {
+    pub(super) fn drop_oldest(&self, is_meant: impl Fn(&T) -> bool) -> bool {
         let dropped = {
             let mut kept = self.lock();
             let entries = &kept.entries;
@@ -91,7 +91,7 @@ impl<T> InstanceCache<T> {
     }
 
     /// Drops all entries.
-    pub fn clear(&self) {
+    pub(super) fn clear(&self) {
         let all = std::mem::take(&mut *self.lock());
         drop(all);
     }

@@ -12,11 +12,11 @@ use tracing::Span;
 use crate::target;
 
 /// The log target for lines of guests.
-pub const GUEST: &str = "segno::guest";
+pub(super) const GUEST: &str = "segno::guest";
 
 /// The span of all work under a claim. The span is enabled at every level, so that every warning
 /// has the ids.
-pub fn span(holder: &Holder, acquired: &TaskReply) -> Span {
+pub(super) fn span(holder: &Holder, acquired: &TaskReply) -> Span {
     let promise: &Promise = &acquired.promise;
     let (function, module) = (target::function_of(promise), target::module_of(promise));
     // The first 12 digits identify the module well enough.
@@ -33,7 +33,7 @@ pub fn span(holder: &Holder, acquired: &TaskReply) -> Span {
 }
 
 /// Logs a line of a guest, at its level. The span identifies the invocation.
-pub fn line(line: &LogLine) {
+pub(super) fn line(line: &LogLine) {
     let message = &*line.message;
     match line.level {
         LogLevel::Trace => tracing::trace!(target: GUEST, "{message}"),

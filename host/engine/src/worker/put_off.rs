@@ -15,14 +15,14 @@ const APART: Millis = Millis(50);
 
 /// The queue of rejected executions.
 #[derive(Default)]
-pub struct DeferredRetries {
+pub(crate) struct DeferredRetries {
     /// The instant of the last scheduled retry.
     last: Mutex<Timestamp>,
 }
 
 impl DeferredRetries {
     /// The delay before the retry of the next execution.
-    pub fn wait(&self, now: Timestamp) -> Millis {
+    pub(crate) fn wait(&self, now: Timestamp) -> Millis {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         *last = (now + LEAST).max(*last + APART);
         last.since(now)

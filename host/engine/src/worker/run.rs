@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// Runs a task that was just claimed.
-pub async fn claim(
+pub(super) async fn claim(
     worker: Arc<WorkerContext>,
     acquired: TaskReply,
     prefetched: PrefetchedRows,
@@ -42,7 +42,7 @@ pub async fn claim(
 }
 
 /// Runs `running` under a claim until it or the claim ends.
-pub async fn until_it_ends(session: &ClaimSession, running: impl Future<Output = ClaimEnd>) {
+pub(super) async fn until_it_ends(session: &ClaimSession, running: impl Future<Output = ClaimEnd>) {
     let metrics = &session.host().metrics.worker;
     metrics.running.inc();
     let end = tokio::select! {
@@ -58,7 +58,7 @@ pub async fn until_it_ends(session: &ClaimSession, running: impl Future<Output =
 
 /// Runs the target of the task. The slot may have been taken before the kind of the target was
 /// known. If no slot of the right kind is free, the claim is released.
-pub async fn under_claim(claimed: Claimed, slot: &mut Slot) -> ClaimEnd {
+pub(super) async fn under_claim(claimed: Claimed, slot: &mut Slot) -> ClaimEnd {
     let session = claimed.session.clone();
     let module = target::module_of(&claimed.acquired.promise);
     let target = match target_of(&session.worker, &claimed.acquired, slot).await {
@@ -131,7 +131,7 @@ async fn target_of(
 /// The failure of an execution whose input does not fit the schema of its function in this module.
 /// It then ends before it begins. The creator may not have known this code. An execution that has
 /// begun continues.
-pub fn misfit(
+pub(super) fn misfit(
     worker: &WorkerContext,
     promise: &Promise,
     module: Digest,

@@ -28,7 +28,7 @@ const STANDSTILL: Millis = Millis(50);
 
 /// Hands out permits to run.
 #[derive(Clone)]
-pub struct RunLimiter(Arc<RunLimiterState>);
+pub(crate) struct RunLimiter(Arc<RunLimiterState>);
 
 struct RunLimiterState {
     processors: usize,
@@ -51,11 +51,11 @@ struct PermitQueue {
 }
 
 /// A permit to run. Dropping it releases it.
-pub struct RunPermit(RunLimiter);
+pub(crate) struct RunPermit(RunLimiter);
 
 impl RunLimiter {
     /// A limiter for this many processors.
-    pub fn new(
+    pub(crate) fn new(
         processors: usize,
         commit_latency: Arc<CommitLatency>,
         metrics: Arc<Metrics>,
@@ -71,7 +71,7 @@ impl RunLimiter {
     }
 
     /// Waits for a permit for an execution of this module, in the order of the queue.
-    pub async fn permit(&self, module: &str) -> RunPermit {
+    pub(crate) async fn permit(&self, module: &str) -> RunPermit {
         loop {
             let waiting = match self.admit_or_queue(module) {
                 Ok(permit) => return permit,

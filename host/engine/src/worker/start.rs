@@ -34,7 +34,7 @@ use crate::{
 const PERMIT_TIMEOUT: Millis = Millis(200);
 
 /// Starts invocations that are not stored yet.
-pub struct SpeculativeStart(pub Arc<WorkerContext>);
+pub(super) struct SpeculativeStart(pub Arc<WorkerContext>);
 
 impl OptimisticStart for SpeculativeStart {
     fn begin(&self, start: StartRequest) {

@@ -11,16 +11,16 @@ use segno_core::{
 /// new version when one of its tasks begins at another version than expected. The start of that
 /// task then takes the longer path.
 #[derive(Debug, Default)]
-pub struct TaskVersions(AtomicU64);
+pub(crate) struct TaskVersions(AtomicU64);
 
 impl TaskVersions {
     /// The version at which a new task begins.
-    pub fn first(&self) -> Version {
+    pub(crate) fn first(&self) -> Version {
         Version(self.0.load(Ordering::Relaxed))
     }
 
     /// Learns the version from a task that this host created and holds.
-    pub fn learn(&self, task: &Task) {
+    pub(crate) fn learn(&self, task: &Task) {
         if task.status() == TaskStatus::Acquired {
             self.0.fetch_max(task.version.0.saturating_sub(1), Ordering::Relaxed);
         }

@@ -9,7 +9,7 @@ use super::{
 };
 
 /// An instance whose commands and events are all committed.
-pub struct WarmInstance {
+pub(crate) struct WarmInstance {
     pub instance: Box<dyn Workflow>,
     /// The recorder, with the position in the journal.
     pub recorder: SharedRecorder,
@@ -30,22 +30,22 @@ impl WarmInstance {
 }
 
 /// Keeps the most recently suspended instances within a budget.
-pub struct WarmCache(InstanceCache<WarmInstance>);
+pub(crate) struct WarmCache(InstanceCache<WarmInstance>);
 
 impl WarmCache {
     /// An empty cache.
-    pub fn new(budget: WarmBudget) -> Self {
+    pub(crate) fn new(budget: WarmBudget) -> Self {
         Self(InstanceCache::new(budget))
     }
 
     /// Keeps `warm`, and evicts the oldest instances beyond the budget.
-    pub fn put(&self, id: PromiseId, warm: WarmInstance) {
+    pub(crate) fn put(&self, id: PromiseId, warm: WarmInstance) {
         self.0.put(id, warm.instance.footprint(), warm);
     }
 
     /// Removes the instance of `id`, and returns it if it may continue from `version` and
     /// `journal_len`.
-    pub fn take(
+    pub(crate) fn take(
         &self,
         id: &PromiseId,
         version: Version,
@@ -56,7 +56,7 @@ impl WarmCache {
     }
 
     /// True if [`WarmCache::take`] would return an instance.
-    pub fn holds(
+    pub(crate) fn holds(
         &self,
         id: &PromiseId,
         version: Version,
@@ -67,18 +67,18 @@ impl WarmCache {
     }
 
     /// The number of instances, and the bytes of their memory.
-    pub fn size(&self) -> (usize, usize) {
+    pub(crate) fn size(&self) -> (usize, usize) {
         self.0.size()
     }
 
     /// Drops the instance that was suspended first, of this module or of any. Returns false if
     /// there is none.
-    pub fn drop_oldest(&self, module: Option<Digest>) -> bool {
+    pub(crate) fn drop_oldest(&self, module: Option<Digest>) -> bool {
         self.0.drop_oldest(|warm| module.is_none_or(|module| warm.module == module))
     }
 
     /// Drops all instances.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.0.clear();
     }
 }

@@ -171,7 +171,7 @@ no_journal! {
 }
 
 /// The refusal of a contract function that only workflows may call.
-pub fn for_workflows(function: &str) -> wasmtime::Error {
+pub(crate) fn for_workflows(function: &str) -> wasmtime::Error {
     TrapCause::Refused(format!(
         "`segno:workflow/{function}` is for workflows, and this is an activity: return a value to the workflow, and let the workflow continue from there"
     ))

@@ -14,17 +14,17 @@ use serde_json::{Map, Value as Json_, json};
 use crate::UnknownHandler;
 
 /// The answer to a caller, or a refusal.
-pub type IngressResult<T = Response> = Result<T, IngressError>;
+pub(super) type IngressResult<T = Response> = Result<T, IngressError>;
 
 /// The answer to an operator, or a refusal.
-pub type AdminResult<T = Response> = Result<T, AdminError>;
+pub(super) type AdminResult<T = Response> = Result<T, AdminError>;
 
 /// The header with the id of the invocation.
-pub const ID_HEADER: HeaderName = HeaderName::from_static("x-restate-id");
+pub(super) const ID_HEADER: HeaderName = HeaderName::from_static("x-restate-id");
 
 /// The reason why a request was refused, or the failure of a handler.
 #[derive(Debug)]
-pub struct IngressError {
+pub(super) struct IngressError {
     status: StatusCode,
     code: u32,
     message: String,
@@ -36,7 +36,7 @@ pub struct IngressError {
 
 impl IngressError {
     /// Creates a refusal with this status.
-    pub fn new(status: u16, message: impl Into<String>) -> Self {
+    pub(super) fn new(status: u16, message: impl Into<String>) -> Self {
         Self {
             status: StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
             code: status.into(),
@@ -48,7 +48,7 @@ impl IngressError {
     }
 
     /// Creates an error from the failure of an invocation.
-    pub fn of_invocation(id: &str, failure: wire::Failure) -> Self {
+    pub(super) fn of_invocation(id: &str, failure: wire::Failure) -> Self {
         let status = u16::try_from(failure.code).ok().filter(|code| (200..1_000).contains(code));
         let metadata = failure.metadata.into_iter().map(|fact| (fact.key, fact.value.into()));
         Self {
@@ -61,12 +61,12 @@ impl IngressError {
     }
 
     /// Removes the id, for an invocation that does not exist.
-    pub fn without_id(self) -> Self {
+    pub(super) fn without_id(self) -> Self {
         Self { id: None, ..self }
     }
 
     /// Adds the id of the related invocation.
-    pub fn about(self, id: &str) -> Self {
+    pub(super) fn about(self, id: &str) -> Self {
         Self { id: Some(id.to_owned()), ..self }
     }
 }
@@ -104,7 +104,7 @@ impl From<UnknownHandler> for IngressError {
 
 /// The reason why an operator's request was refused.
 #[derive(Debug)]
-pub struct AdminError {
+pub(super) struct AdminError {
     status: StatusCode,
     message: String,
     code: Option<&'static str>,
@@ -112,13 +112,13 @@ pub struct AdminError {
 
 impl AdminError {
     /// Creates a refusal with this status.
-    pub fn new(status: u16, message: impl Into<String>) -> Self {
+    pub(super) fn new(status: u16, message: impl Into<String>) -> Self {
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         Self { status, message: message.into(), code: None }
     }
 
     /// Adds a Restate error code, which tools recognize.
-    pub fn with_code(self, code: &'static str) -> Self {
+    pub(super) fn with_code(self, code: &'static str) -> Self {
         Self { code: Some(code), ..self }
     }
 }

@@ -13,7 +13,7 @@ use crate::front::ServicesApi;
 
 /// Checks the sender of a request.
 #[derive(Clone)]
-pub struct SenderGuard {
+pub(super) struct SenderGuard {
     /// State of the API.
     pub api: ServicesApi,
     /// Foreign origins whose pages may send requests.
@@ -21,7 +21,7 @@ pub struct SenderGuard {
 }
 
 /// Middleware that passes on requests with rights over every id. Liveness needs no token.
-pub async fn guard(
+pub(super) async fn guard(
     State(SenderGuard { api, origins }): State<SenderGuard>,
     request: Request,
     next: Next,

@@ -10,7 +10,7 @@ use crate::{HandlerConcurrency, kind};
 const JSON: &str = "application/json";
 
 /// Builds the document of these services.
-pub fn document(services: &[Service]) -> Json {
+pub(super) fn document(services: &[Service]) -> Json {
     let mut paths = Map::new();
     for service in services {
         for handler in &service.handlers {

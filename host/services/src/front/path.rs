@@ -4,24 +4,24 @@
 use std::borrow::Cow;
 
 /// The segments of a path.
-pub struct SplitPath(Vec<String>);
+pub(super) struct SplitPath(Vec<String>);
 
 impl SplitPath {
     /// Splits and decodes a path; `None` if a segment is not UTF-8.
-    pub fn of(path: &str) -> Option<Self> {
+    pub(super) fn of(path: &str) -> Option<Self> {
         let segments = path.trim_matches('/').split('/');
         let decoded = segments.map(|segment| decoded(segment).map(Cow::into_owned));
         decoded.collect::<Option<Vec<_>>>().map(Self)
     }
 
     /// Returns all segments.
-    pub fn all(&self) -> Vec<&str> {
+    pub(super) fn all(&self) -> Vec<&str> {
         self.0.iter().map(String::as_str).collect()
     }
 }
 
 /// Joins the segments of an id.
-pub fn joined(segments: &[&str]) -> String {
+pub(super) fn joined(segments: &[&str]) -> String {
     segments.join("/")
 }
 

@@ -10,22 +10,22 @@ use super::{
 };
 
 /// Maximum size of a body.
-pub struct BodyLimit {
+pub(super) struct BodyLimit {
     bytes: usize,
     /// The name of the limit in refusals.
     setting: &'static str,
 }
 
 /// Limit for callers of services.
-pub const OF_CALLERS: BodyLimit =
+pub(super) const OF_CALLERS: BodyLimit =
     BodyLimit { bytes: 32 << 20, setting: "the limit of requests to services" };
 /// Limit for operators.
-pub const OF_OPERATORS: BodyLimit =
+pub(super) const OF_OPERATORS: BodyLimit =
     BodyLimit { bytes: 8 << 20, setting: "the limit of requests of operators" };
 
 impl BodyLimit {
     /// Reads the body of an admitted request. The second value holds the permit for its size.
-    pub async fn read(
+    pub(super) async fn read(
         &self,
         api: &ServicesApi,
         parts: &Parts,
@@ -37,7 +37,7 @@ impl BodyLimit {
 }
 
 /// Parses the JSON body of an operator's request.
-pub async fn json_of_operator<T: DeserializeOwned>(
+pub(super) async fn json_of_operator<T: DeserializeOwned>(
     api: &ServicesApi,
     request: Request,
 ) -> AdminResult<T> {
@@ -48,7 +48,7 @@ pub async fn json_of_operator<T: DeserializeOwned>(
 }
 
 /// Returns the value of a parameter in a query.
-pub fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
+pub(super) fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
     let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     pairs.find(|(known, _)| *known == name).map(|(_, value)| value)
 }

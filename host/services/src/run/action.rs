@@ -11,7 +11,7 @@ use segno_restate::{
 use super::wish::RequestedCommand;
 
 /// An action of the deployment.
-pub enum DeploymentAction {
+pub(super) enum DeploymentAction {
     /// The deployment issued a command.
     Asked {
         /// The command.
@@ -50,7 +50,7 @@ pub enum DeploymentAction {
 
 impl DeploymentAction {
     /// The action behind a command or another frame of V5 and later. `None` for the current wait.
-    pub fn of_command(action: immutable::CommandAction) -> Option<Self> {
+    pub(super) fn of_command(action: immutable::CommandAction) -> Option<Self> {
         use immutable::CommandAction;
         Some(match action {
             CommandAction::Append { command: Command::Output(output), .. } => {
@@ -78,7 +78,7 @@ impl DeploymentAction {
     }
 
     /// The action behind an entry or another frame of V1 to V3.
-    pub fn of_entry(action: mutable::EntryAction) -> Self {
+    pub(super) fn of_entry(action: mutable::EntryAction) -> Self {
         use mutable::EntryAction;
         match action {
             EntryAction::Append { entry: Entry::Output(output), .. } => {

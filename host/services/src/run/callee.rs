@@ -22,7 +22,7 @@ use crate::deployments::{
 };
 
 /// The callee of a command, and the parameters of the call.
-pub struct CallParameters<'a> {
+pub(super) struct CallParameters<'a> {
     pub service: &'a str,
     pub handler: &'a str,
     pub key: &'a str,
@@ -36,7 +36,7 @@ pub struct CallParameters<'a> {
 
 impl CallParameters<'_> {
     /// The record of a call, and the id of the callee.
-    pub async fn record(
+    pub(super) async fn record(
         &self,
         services: &Services,
         caller: &PromiseId,
@@ -115,7 +115,7 @@ impl CallParameters<'_> {
 }
 
 /// The invocation that a command refers to.
-pub fn of_target(
+pub(super) fn of_target(
     services: &Services,
     target: Option<&InvocationTarget>,
 ) -> Result<PromiseId, RecordingError> {
@@ -141,7 +141,7 @@ pub fn of_target(
 }
 
 /// Checks the scope of a command. An empty scope counts as none.
-pub fn scope(given: Option<&str>) -> Result<Option<&str>, RecordingError> {
+pub(super) fn scope(given: Option<&str>) -> Result<Option<&str>, RecordingError> {
     ids::scope(given).map_err(RecordingError::Invalid)
 }
 

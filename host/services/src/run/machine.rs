@@ -12,7 +12,7 @@ use segno_restate::{
 use super::{action::DeploymentAction, wish::entry_result};
 
 /// The state machine of an attempt.
-pub enum AttemptMachine {
+pub(super) enum AttemptMachine {
     /// For V5 and later.
     Immutable(immutable::ImmutableRuntimeAttempt),
     /// For V1 to V3.
@@ -30,7 +30,7 @@ macro_rules! both {
 
 impl AttemptMachine {
     /// Begins an attempt. Returns the first bytes to send.
-    pub fn open<'a>(
+    pub(super) fn open<'a>(
         version: ProtocolVersion,
         start: StartMessage,
         frames: impl IntoIterator<Item = &'a [u8]>,
@@ -50,7 +50,10 @@ impl AttemptMachine {
     }
 
     /// Decodes bytes from the deployment.
-    pub fn receive(&mut self, bytes: &[u8]) -> Result<Vec<DeploymentAction>, ProtocolViolation> {
+    pub(super) fn receive(
+        &mut self,
+        bytes: &[u8],
+    ) -> Result<Vec<DeploymentAction>, ProtocolViolation> {
         Ok(match self {
             Self::Immutable(attempt) => attempt
                 .receive(bytes)?
@@ -64,7 +67,7 @@ impl AttemptMachine {
     }
 
     /// Encodes a stored notification. Returns the bytes to send.
-    pub fn tell(&mut self, told: &Notification) -> Result<Bytes, ProtocolViolation> {
+    pub(super) fn tell(&mut self, told: &Notification) -> Result<Bytes, ProtocolViolation> {
         match self {
             Self::Immutable(attempt) => attempt.notify(told),
             Self::Mutable(attempt) => match told.id {
@@ -77,12 +80,16 @@ impl AttemptMachine {
     }
 
     /// Encodes the acknowledgement that a command is stored. Returns the bytes to send.
-    pub fn acknowledge(&mut self, index: u32) -> Result<Bytes, ProtocolViolation> {
+    pub(super) fn acknowledge(&mut self, index: u32) -> Result<Bytes, ProtocolViolation> {
         both!(self, attempt => attempt.acknowledge(index))
     }
 
     /// Encodes the answer to a read of state. Returns the bytes to send.
-    pub fn answer(&mut self, read: u32, value: Option<Bytes>) -> Result<Bytes, ProtocolViolation> {
+    pub(super) fn answer(
+        &mut self,
+        read: u32,
+        value: Option<Bytes>,
+    ) -> Result<Bytes, ProtocolViolation> {
         match self {
             Self::Immutable(attempt) => attempt.answer_state(read, value),
             Self::Mutable(_) => Ok(Bytes::new()),
@@ -90,12 +97,12 @@ impl AttemptMachine {
     }
 
     /// Closes the sending side.
-    pub fn half_close(&mut self) {
+    pub(super) fn half_close(&mut self) {
         both!(self, attempt => attempt.half_close())
     }
 
     /// Handles the end of the deployment's response.
-    pub fn end_of_input(&mut self) -> Result<(), ProtocolViolation> {
+    pub(super) fn end_of_input(&mut self) -> Result<(), ProtocolViolation> {
         both!(self, attempt => attempt.end_of_input())
     }
 }

@@ -39,7 +39,7 @@ use self::{
     attempt::AttemptEnd, journal::ServiceJournal, recording_error::RecordingError,
     waiting::DeploymentWait,
 };
-pub use self::{
+pub(crate) use self::{
     restart::{RestartPrefix, RestartRefusal},
     waiting::WaitCache,
 };
@@ -107,7 +107,7 @@ struct AttemptFailure {
 /// Runs the invocation of this claim until it ends, waits or fails. The claim is released in every
 /// case. An invocation that is not stored yet is stored together with the first record of its
 /// journal, before its deployment is called.
-pub async fn run(services: Arc<Services>, claimed: Claimed) -> ClaimEnd {
+pub(crate) async fn run(services: Arc<Services>, claimed: Claimed) -> ClaimEnd {
     let session = claimed.session.clone();
     let is_new = session.is_pending();
     let mut prepared = ServiceRun::prepare(services, claimed).await;

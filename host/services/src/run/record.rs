@@ -49,7 +49,7 @@ macro_rules! parameters {
 }
 
 /// The invocation whose commands are recorded.
-pub struct RecordingContext<'a> {
+pub(super) struct RecordingContext<'a> {
     pub id: &'a PromiseId,
     /// The object or the workflow of the handler. `None` for a plain service.
     pub object: Option<&'a ObjectId>,
@@ -59,7 +59,7 @@ pub struct RecordingContext<'a> {
 
 /// The follow-up action that a command needs after its record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FollowUp {
+pub(super) enum FollowUp {
     /// No action: its promise settles, or no event completes it.
     Nothing,
     /// Read the state under this name.
@@ -151,7 +151,7 @@ impl RecordingContext<'_> {
     ///
     /// # Errors
     /// [`RecordingError`].
-    pub async fn record(
+    pub(super) async fn record(
         &self,
         wish: &RequestedCommand,
         index: CommandIndex,

@@ -4,7 +4,7 @@ use crate::deployments::signals::AwakeableIdError;
 
 /// The reason why a command cannot be recorded. The attempt fails, and another one may succeed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RecordingError {
+pub(super) enum RecordingError {
     /// No deployment has the handler.
     #[error("{0}")]
     Unknown(String),

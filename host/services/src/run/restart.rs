@@ -18,7 +18,7 @@ use super::{
 
 /// The first records of a journal, with the results of their commands.
 #[derive(Debug)]
-pub struct RestartPrefix {
+pub(crate) struct RestartPrefix {
     /// The original invocation.
     of: PromiseId,
     /// The records, renumbered.
@@ -29,7 +29,7 @@ pub struct RestartPrefix {
 
 /// The reason why no invocation can begin with those records. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
-pub enum RestartRefusal {
+pub(crate) enum RestartRefusal {
     /// The journal was removed, or has no records.
     #[error(
         "`{0}` has no journal any more: it can begin anew from its input only, so leave `from` out"
@@ -73,7 +73,7 @@ impl RestartPrefix {
     ///
     /// # Errors
     /// [`RestartRefusal`].
-    pub async fn read(
+    pub(crate) async fn read(
         store: &dyn Store,
         promise: &Promise,
         from: u32,
@@ -111,7 +111,7 @@ impl RestartPrefix {
     }
 
     /// The invocation that begins with these records, on this deployment.
-    pub fn into_fork(self, new: NewPromise, deployment: Digest) -> Fork {
+    pub(crate) fn into_fork(self, new: NewPromise, deployment: Digest) -> Fork {
         let Self { of, records, .. } = self;
         Fork { new, module: Some(deployment), of, set: Vec::new(), records, kept: Vec::new() }
     }

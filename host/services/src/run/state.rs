@@ -12,7 +12,7 @@ use crate::deployments::state_names;
 const MOST_BYTES: u64 = 4 << 20;
 
 /// All state of an object. `None` if it exceeds the limit.
-pub async fn all(
+pub(super) async fn all(
     store: &dyn Store,
     object: &ObjectId,
 ) -> Result<Option<Vec<StateEntry>>, StoreError> {
@@ -26,7 +26,7 @@ pub async fn all(
 }
 
 /// The value of a name, in the form of a read's result.
-pub async fn value(
+pub(super) async fn value(
     store: &dyn Store,
     object: &ObjectId,
     name: &Text,
@@ -39,7 +39,10 @@ pub async fn value(
 }
 
 /// The names, in the form of a read's result.
-pub async fn names(store: &dyn Store, object: &ObjectId) -> Result<NotificationResult, StoreError> {
+pub(super) async fn names(
+    store: &dyn Store,
+    object: &ObjectId,
+) -> Result<NotificationResult, StoreError> {
     let sizes = store.read().object_names(object).await?;
     let keys = sizes.iter().map(|size| state_names::key(&size.name));
     Ok(NotificationResult::StateKeys(keys.collect()))

@@ -17,7 +17,7 @@ const WAITS_MAX: usize = 10_000;
 
 /// The wait set of a deployment.
 #[derive(Debug, Clone)]
-pub struct DeploymentWait {
+pub(crate) struct DeploymentWait {
     awaiting: Future,
     /// Number of frames with which the attempt began.
     opened_with: usize,
@@ -25,22 +25,22 @@ pub struct DeploymentWait {
 
 impl DeploymentWait {
     /// A wait set of an attempt that began with this number of frames.
-    pub fn new(awaiting: Future, opened_with: usize) -> Self {
+    pub(crate) fn new(awaiting: Future, opened_with: usize) -> Self {
         Self { awaiting, opened_with }
     }
 
     /// All notifications in the wait set.
-    pub fn leaves(&self) -> BTreeSet<NotificationId> {
+    pub(crate) fn leaves(&self) -> BTreeSet<NotificationId> {
         self.awaiting.leaves()
     }
 
     /// True if the first result may not satisfy the wait.
-    pub fn is_tree(&self) -> bool {
+    pub(crate) fn is_tree(&self) -> bool {
         !self.awaiting.is_race()
     }
 
     /// True if the results so far satisfy the wait. Also true in doubt.
-    pub fn is_over(&self, journal: &ServiceJournal) -> bool {
+    pub(crate) fn is_over(&self, journal: &ServiceJournal) -> bool {
         let came = journal.came(self.opened_with);
         came.contains_key(&NotificationId::Signal(CANCEL_SIGNAL))
             || self.awaiting.is_satisfied(|id| came.get(id).copied())
@@ -49,12 +49,12 @@ impl DeploymentWait {
 
 /// The wait sets of suspended invocations.
 #[derive(Debug, Default)]
-pub struct WaitCache(Mutex<BTreeMap<PromiseId, (u32, DeploymentWait)>>);
+pub(crate) struct WaitCache(Mutex<BTreeMap<PromiseId, (u32, DeploymentWait)>>);
 
 impl WaitCache {
     /// Keeps the wait set of an invocation whose journal has this number of records. A wait for the
     /// first of several results is not kept.
-    pub fn keep(&self, id: &PromiseId, waiting: DeploymentWait, recorded: u32) {
+    pub(crate) fn keep(&self, id: &PromiseId, waiting: DeploymentWait, recorded: u32) {
         if !waiting.is_tree() {
             return;
         }
@@ -66,7 +66,7 @@ impl WaitCache {
     }
 
     /// Takes the wait set of a resumed invocation. `None` if its journal grew on another host.
-    pub fn take(&self, id: &PromiseId, recorded: u32) -> Option<DeploymentWait> {
+    pub(crate) fn take(&self, id: &PromiseId, recorded: u32) -> Option<DeploymentWait> {
         let mut waits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (len, waiting) = waits.remove(id)?;
         (len == recorded).then_some(waiting)

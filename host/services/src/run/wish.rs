@@ -17,7 +17,7 @@ use segno_restate::{
 
 /// A request of a deployment.
 #[derive(Debug, Clone, PartialEq)]
-pub enum RequestedCommand {
+pub(crate) enum RequestedCommand {
     /// A command.
     Command(Command),
     /// A command that has answered itself.
@@ -40,7 +40,7 @@ pub enum RequestedCommand {
 
 impl RequestedCommand {
     /// The request in a stored frame. `None` if the frame has no command. `index` is its position.
-    pub fn of(frame: &Bytes, version: ProtocolVersion, index: u32) -> Option<Self> {
+    pub(crate) fn of(frame: &Bytes, version: ProtocolVersion, index: u32) -> Option<Self> {
         let frame = Frame::from_bytes(frame)?;
         match version.family() {
             ProtocolFamily::Immutable => match immutable::Message::decode(&frame, version).ok()? {
@@ -55,7 +55,7 @@ impl RequestedCommand {
     }
 
     /// The request of an entry. `index` is its position in the journal.
-    pub fn of_entry(entry: Entry, index: u32) -> Self {
+    pub(crate) fn of_entry(entry: Entry, index: u32) -> Self {
         let id = index;
         let command: Command = match entry {
             Entry::GetState(it) => return read(it, id),
@@ -158,7 +158,7 @@ impl RequestedCommand {
     }
 
     /// The notifications that the request expects.
-    pub fn wanted(&self) -> Vec<RequestedNotification> {
+    pub(crate) fn wanted(&self) -> Vec<RequestedNotification> {
         match self {
             Self::Command(command) => command.wanted(),
             Self::OfCall(wish, _) => wish.wanted(),
@@ -173,7 +173,7 @@ impl RequestedCommand {
     }
 
     /// The position of the call that the request refers to.
-    pub fn named_call(&self) -> Option<u32> {
+    pub(crate) fn named_call(&self) -> Option<u32> {
         match self {
             Self::Cancel(CancelTarget::CallEntryIndex(place))
             | Self::CallId(place, _)
@@ -183,12 +183,12 @@ impl RequestedCommand {
     }
 
     /// True for a call whose only notification is the id of the callee.
-    pub fn is_one_way(&self) -> bool {
+    pub(crate) fn is_one_way(&self) -> bool {
         matches!(self, Self::Command(Command::OneWayCall(_)))
     }
 
     /// True for a call with a result.
-    pub fn is_call(&self) -> bool {
+    pub(crate) fn is_call(&self) -> bool {
         matches!(self, Self::Command(Command::Call(_)))
     }
 }
@@ -258,7 +258,7 @@ fn outcome_of(result: EntryResult) -> Option<OperationOutcome> {
 }
 
 /// A result in the form of an entry.
-pub fn entry_result(result: &NotificationResult) -> EntryResult {
+pub(super) fn entry_result(result: &NotificationResult) -> EntryResult {
     match result {
         NotificationResult::Void => EntryResult::EMPTY,
         NotificationResult::Value(value) => EntryResult::Value(value.clone()),
@@ -271,6 +271,6 @@ pub fn entry_result(result: &NotificationResult) -> EntryResult {
 }
 
 /// The result with which an open wait delivers a cancellation.
-pub fn cancelled() -> NotificationResult {
+pub(super) fn cancelled() -> NotificationResult {
     NotificationResult::Failure(wire::Failure::new(409, "cancelled"))
 }

@@ -41,7 +41,7 @@ Examples:
   segno dev --once                # one round, for scripts; exit code 7 if something diverges
 
 Ctrl-C ends it.")]
-pub struct DevArgs {
+pub(super) struct DevArgs {
     /// Folder of the project
     #[arg(value_name = "PROJECT", default_value = ".")]
     path: PathBuf,

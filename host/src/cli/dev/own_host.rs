@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const PATIENCE_MS: Millis = Millis::seconds(20);
 
 /// A host that the command started: a child process, stopped in an orderly way.
-pub struct ChildHost {
+pub(super) struct ChildHost {
     child: Child,
     /// The folder of its store and log.
     pub folder: PathBuf,
@@ -32,7 +32,7 @@ impl ChildHost {
     ///
     /// # Errors
     /// The address is not on this machine, or the host does not start; its log has the reason.
-    pub async fn start(client: &Client, folder: &Path) -> Result<Option<Self>, CliError> {
+    pub(super) async fn start(client: &Client, folder: &Path) -> Result<Option<Self>, CliError> {
         match client.health().await {
             Ok(_) => return Ok(None),
             Err(ClientError::Unreachable { .. }) => {}
@@ -80,13 +80,13 @@ impl ChildHost {
     }
 
     /// Waits for its unexpected end.
-    pub async fn ended(&mut self) {
+    pub(super) async fn ended(&mut self) {
         // If waiting fails, the host counts as ended.
         let _ = self.child.wait().await;
     }
 
     /// Stops it like an operator does.
-    pub async fn stop(mut self) {
+    pub(super) async fn stop(mut self) {
         use rustix::process::{Pid, Signal, kill_process};
 
         let id = self.child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);

@@ -13,7 +13,7 @@ const NO_SOURCES: [&str; 8] =
 const WRITTEN: [&str; 4] = [".log", ".segno-bundle", ".part", ".tmp"];
 
 /// The source files of a folder: all that are neither built, hidden nor ignored by git.
-pub struct SourceFiles {
+pub(super) struct SourceFiles {
     root: PathBuf,
     /// The rules of the `.gitignore` files of the folder and of its parents within the repository,
     /// nearest first.
@@ -23,7 +23,7 @@ pub struct SourceFiles {
 impl SourceFiles {
     /// The source files in `root`. An invalid line of a `.gitignore` is skipped, as in git. The
     /// `.gitignore` files of folders inside `root` are not read.
-    pub fn of(root: PathBuf) -> Self {
+    pub(super) fn of(root: PathBuf) -> Self {
         let repository = root.ancestors().find(|folder| folder.join(".git").exists());
         let above = root.ancestors().take_while(|folder| {
             repository.is_some_and(|repository| folder.starts_with(repository))
@@ -38,12 +38,12 @@ impl SourceFiles {
     }
 
     /// The folder.
-    pub fn root(&self) -> &Path {
+    pub(super) fn root(&self) -> &Path {
         &self.root
     }
 
     /// Returns true if a file or folder may be part of the source. `path` must be in the folder.
-    pub fn contain(&self, path: &Path) -> bool {
+    pub(super) fn contain(&self, path: &Path) -> bool {
         let inner = path.strip_prefix(&self.root).unwrap_or(path);
         let names: Vec<_> = inner.iter().map(|name| name.to_string_lossy()).collect();
         let is_built = names.first().is_some_and(|first| NO_SOURCES.contains(&&**first));

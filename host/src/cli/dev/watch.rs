@@ -21,7 +21,7 @@ use crate::cli::{CliError, build::other};
 const QUIET: Millis = Millis(80);
 
 /// Reports changes in some folders, until it is dropped.
-pub struct FolderWatch {
+pub(super) struct FolderWatch {
     watcher: RecommendedWatcher,
     roots: Vec<SourceFiles>,
     events: UnboundedReceiver<notify::Result<Event>>,
@@ -33,7 +33,7 @@ impl FolderWatch {
     ///
     /// # Errors
     /// The system cannot report changes there.
-    pub fn new(roots: Vec<PathBuf>) -> Result<Self, CliError> {
+    pub(super) fn new(roots: Vec<PathBuf>) -> Result<Self, CliError> {
         let (sender, events) = mpsc::unbounded_channel();
         let tell = move |event| {
             // The receiver is gone when the command ends.
@@ -60,7 +60,7 @@ impl FolderWatch {
     ///
     /// # Errors
     /// The system stopped reporting changes.
-    pub async fn changed(&mut self) -> Result<PathBuf, CliError> {
+    pub(super) async fn changed(&mut self) -> Result<PathBuf, CliError> {
         let first = loop {
             if let Some(path) = self.next().await? {
                 break path;

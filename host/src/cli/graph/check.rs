@@ -16,7 +16,7 @@ use crate::cli::{CliError, Console, Exit, console::GREEN, show::short_digest};
 Examples:
   segno graph check prices.toml
   segno graph check prices.json --module shop")]
-pub struct GraphCheckArgs {
+pub(super) struct GraphCheckArgs {
     /// The plan: a TOML or JSON file, or - for standard input
     plan: String,
     /// Module whose functions the plan names without a module

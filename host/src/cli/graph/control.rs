@@ -22,7 +22,7 @@ use crate::cli::{
 Examples:
   segno graph list
   segno graph list --state rejected")]
-pub struct GraphListArgs {
+pub(super) struct GraphListArgs {
     /// Only runs in this state: pending, acquired, suspended, halted, resolved, rejected, cancelled or timed-out
     #[arg(long, value_name = "STATE")]
     state: Option<String>,
@@ -35,7 +35,7 @@ pub struct GraphListArgs {
 
 /// Cancel a run, with everything that it has begun
 #[derive(Debug, Args)]
-pub struct GraphCancelArgs {
+pub(super) struct GraphCancelArgs {
     /// Id of the run
     id: String,
 }
@@ -48,7 +48,7 @@ pub struct GraphCancelArgs {
 Examples:
   segno graph retry-failed prices-1                  # starts prices-1-r1
   segno graph retry-failed prices-1 --id prices-2 --wait")]
-pub struct GraphRetryArgs {
+pub(super) struct GraphRetryArgs {
     /// Id of the run that has ended
     id: String,
     /// Id of the new run (default: the first free of ID-r1, ID-r2, …)

@@ -12,7 +12,7 @@
 
 /// A row of the drawing.
 #[derive(Debug, PartialEq, Eq)]
-pub struct DrawingRow {
+pub(super) struct DrawingRow {
     /// The characters of the row, without trailing spaces.
     pub lines: String,
     /// The node in this row, by its position in the order.
@@ -24,7 +24,7 @@ const WIDEST: usize = 24;
 
 /// Draws nodes in an order in which each follows its predecessors; `successors` are positions in
 /// that order. `None` if the drawing would be too wide.
-pub fn draw(successors: &[Vec<usize>]) -> Option<Vec<DrawingRow>> {
+pub(super) fn draw(successors: &[Vec<usize>]) -> Option<Vec<DrawingRow>> {
     let mut rows = Vec::new();
     // For each column, the node that its line leads to.
     let mut lanes: Vec<Option<usize>> = Vec::new();

@@ -13,7 +13,7 @@ use crate::cli::{
 };
 
 /// Reads the whole history of the run `id`.
-pub async fn read(id: &str, client: &Client) -> Result<GraphHistory, CliError> {
+pub(crate) async fn read(id: &str, client: &Client) -> Result<GraphHistory, CliError> {
     let mut history = client.graph_history(id, &page(None)).await?;
     while let Some(after) = history.next.take() {
         let page = client.graph_history(id, &page(Some(after))).await?;
@@ -28,7 +28,7 @@ fn page(after: Option<u64>) -> GraphHistoryQuery {
 }
 
 /// Prints facts as a table.
-pub fn table(facts: &[GraphFact], console: &mut Console) -> Result<(), CliError> {
+pub(crate) fn table(facts: &[GraphFact], console: &mut Console) -> Result<(), CliError> {
     if facts.is_empty() {
         return console.line("nothing has happened yet, or it happened before histories were kept");
     }

@@ -27,7 +27,7 @@ Examples:
   segno graph show prices-1 --format mermaid
   segno signal prices-1 approved true        # for a node that waits for a signal
   segno graph retry-failed prices-1          # takes over what is completed")]
-pub struct GraphArgs {
+pub(super) struct GraphArgs {
     #[command(subcommand)]
     what: GraphCommand,
 }

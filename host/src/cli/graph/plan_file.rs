@@ -9,7 +9,7 @@ use crate::cli::CliError;
 
 /// Reads and checks the plan in a file, or on standard input (`-`): TOML, or JSON if the extension
 /// or the first character indicates it.
-pub fn read(path: &str) -> Result<CheckedPlan, CliError> {
+pub(super) fn read(path: &str) -> Result<CheckedPlan, CliError> {
     let refused = |source| CliError::File { what: "read", path: path.to_owned(), source };
     let text = match path {
         "-" => {
@@ -35,7 +35,7 @@ fn parse(path: &str, text: &str) -> Result<CheckedPlan, CliError> {
 }
 
 /// The plan in the API's form.
-pub fn to_send(plan: &CheckedPlan) -> Result<Value, CliError> {
+pub(super) fn to_send(plan: &CheckedPlan) -> Result<Value, CliError> {
     serde_json::from_str(&plan.canonical()).map_err(|error| CliError::Other {
         code: "invalid-plan",
         message: format!("the plan cannot be sent: {error}"),

@@ -27,7 +27,7 @@ Examples:
   segno graph run prices.toml --module shop --input '{\"day\": \"monday\"}' --id prices-1 --wait 5m
   segno graph run prices.json --module shop --input @input.json --max-parallel 4 --fail-fast
   segno graph run prices.toml --module shop --max-parallel 1     # one node after the other")]
-pub struct GraphRunArgs {
+pub(super) struct GraphRunArgs {
     /// The plan: a TOML or JSON file, or - for standard input
     plan: String,
     /// Value of `input` in the plan: JSON, @FILE, or - for standard input (default: null)

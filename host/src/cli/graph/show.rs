@@ -36,7 +36,7 @@ Examples:
   segno graph show prices-1 --format dot | dot -Tsvg > prices.svg
   segno graph show prices-1 --history
   segno graph show prices-1 --json")]
-pub struct GraphShowArgs {
+pub(super) struct GraphShowArgs {
     /// Id of the run
     id: String,
     /// Format of the graph

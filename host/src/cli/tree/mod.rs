@@ -31,7 +31,7 @@ Examples:
   segno tree order-1001 --all | grep halted
   segno tree order.segno-bundle    # as it was when the bundle was made: no host, no network
   segno tree order-1001/3 --json | jq '.nodes[] | select(.state == \"pending\") | .id'")]
-pub struct TreeArgs {
+pub(super) struct TreeArgs {
     #[command(flatten)]
     subject: SubjectArgs,
     #[command(flatten)]

@@ -47,7 +47,7 @@ Examples:
 
 The exit code is 0 if nothing was found and 10 if something was. The page verify.html of
 `segno docs` says what each finding means, and what a script is.")]
-pub struct VerifyArgs {
+pub(super) struct VerifyArgs {
     /// Component file, or the folder of a project, which is built
     #[arg(value_name = "COMPONENT.wasm|PROJECT", required_unless_present = "bundle")]
     component: Option<PathBuf>,

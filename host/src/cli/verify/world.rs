@@ -8,7 +8,7 @@ use segno_verify::{RecordedExecution, recorded};
 use super::super::{CliError, bundled::LoadedBundles, show::plain};
 
 /// A bundle, and the recorded inputs of its execution.
-pub struct BundledWorld {
+pub(super) struct BundledWorld {
     bundle: LoadedBundles,
     id: String,
     /// The recorded call and external events.
@@ -20,7 +20,7 @@ impl BundledWorld {
     ///
     /// # Errors
     /// The bundle is damaged or hides values, or does not contain the execution.
-    pub fn read(file: &Path, of: Option<&str>) -> Result<Self, CliError> {
+    pub(super) fn read(file: &Path, of: Option<&str>) -> Result<Self, CliError> {
         let bundle = LoadedBundles::read(&[file.to_owned()])?;
         bundle.with_values()?;
         let id = bundle.subject(of)?;
@@ -40,7 +40,10 @@ impl BundledWorld {
     ///
     /// # Errors
     /// No component is given, and the bundle lacks the execution's.
-    pub fn components(&self, components: &mut Vec<(String, Vec<u8>)>) -> Result<(), CliError> {
+    pub(super) fn components(
+        &self,
+        components: &mut Vec<(String, Vec<u8>)>,
+    ) -> Result<(), CliError> {
         let contents = self.bundle.contents();
         let id = PromiseId::from(self.id.as_str());
         let own = contents.module_of(&id);

@@ -32,10 +32,10 @@ const NAMES: [&str; 24] = [
 ];
 
 /// A source of choices that a seed determines.
-pub struct SchemaSource(u64);
+pub(crate) struct SchemaSource(u64);
 
 impl SchemaSource {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
@@ -84,7 +84,7 @@ impl SchemaSource {
     }
 
     /// A schema, or something that is none.
-    pub fn schema(&mut self, depth: usize) -> Value {
+    pub(crate) fn schema(&mut self, depth: usize) -> Value {
         if depth == 0 || self.is(12) {
             return match self.below(5) {
                 0 => json!(true),
@@ -141,7 +141,7 @@ impl SchemaSource {
     }
 
     /// A module with functions, objects and messages.
-    pub fn module(&mut self) -> ModuleDescription {
+    pub(crate) fn module(&mut self) -> ModuleDescription {
         let names =
             ["order", "send-mail", "class", "A", "str", "Cart/add", "Cart/new", "delete", "2nd"];
         let functions = names.map(|name| {

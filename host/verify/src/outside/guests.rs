@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The modules as one life of a host sees them.
-pub struct GuardedGuests {
+pub(crate) struct GuardedGuests {
     pub outside: Arc<ExternalWorld>,
     pub life: u64,
 }

@@ -21,21 +21,21 @@ use segno_store::{MemoryStore, Store as _};
 use serde_json::Value as Json;
 use tokio::sync::{Notify, oneshot};
 
-pub use self::{guests::GuardedGuests, outbound::GuardedOutbound};
+pub(crate) use self::{guests::GuardedGuests, outbound::GuardedOutbound};
 use crate::{
     effect::ExternalEffect, error::VerifyError, schedule::RelativeId, script::ScriptedOutcome,
     setup::VerifySetup,
 };
 
 /// Id of the invocation that is verified.
-pub const ROOT: &str = "it";
+pub(crate) const ROOT: &str = "it";
 
 /// The place of a promise; empty for the root.
-pub fn place_of(id: &str) -> RelativeId {
+pub(crate) fn place_of(id: &str) -> RelativeId {
     RelativeId(id.strip_prefix(ROOT).map_or(id, |rest| rest.trim_start_matches('/')).to_owned())
 }
 
-pub fn id_at(place: &RelativeId) -> PromiseId {
+pub(crate) fn id_at(place: &RelativeId) -> PromiseId {
     match place.0.as_str() {
         "" => PromiseId::from(ROOT),
         place => PromiseId::new(format!("{ROOT}/{place}")),
@@ -44,7 +44,7 @@ pub fn id_at(place: &RelativeId) -> PromiseId {
 
 /// Work that waits to be released.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ExternalWork {
+pub(crate) enum ExternalWork {
     /// An attempt of an activity.
     Activity(String),
     /// A request, as `METHOD URL`.
@@ -55,7 +55,7 @@ pub enum ExternalWork {
 
 impl ExternalWork {
     /// A description of the event that releases it.
-    pub fn label(&self) -> String {
+    pub(crate) fn label(&self) -> String {
         match self {
             Self::Activity(name) => format!("`{name}` completes"),
             Self::Request(request) => format!("{request} is answered"),
@@ -82,7 +82,7 @@ struct HeldWork {
 
 /// A waiting piece of work, as the explorer sees it.
 #[derive(Debug, Clone)]
-pub struct PendingWork {
+pub(crate) struct PendingWork {
     /// The promise that it belongs to.
     pub place: RelativeId,
     pub work: ExternalWork,
@@ -91,7 +91,7 @@ pub struct PendingWork {
 }
 
 /// The edges of one run, which outlast its hosts.
-pub struct ExternalWorld {
+pub(crate) struct ExternalWorld {
     setup: Arc<VerifySetup>,
     time: Arc<HandClock>,
     memory: Arc<MemoryStore>,
@@ -121,12 +121,16 @@ struct AttemptScope {
 
 impl ExternalWorld {
     /// Creates the edges of a new run.
-    pub fn new(setup: Arc<VerifySetup>, time: Arc<HandClock>, memory: Arc<MemoryStore>) -> Self {
+    pub(crate) fn new(
+        setup: Arc<VerifySetup>,
+        time: Arc<HandClock>,
+        memory: Arc<MemoryStore>,
+    ) -> Self {
         Self { setup, time, memory, state: Mutex::default(), troubled: Notify::new() }
     }
 
     /// The waiting work in order of arrival, one entry per promise.
-    pub fn waiting(&self) -> Vec<PendingWork> {
+    pub(crate) fn waiting(&self) -> Vec<PendingWork> {
         let mut state = self.lock();
         state.waiting.retain(|waiting| !waiting.order.is_closed());
         let mut seen = BTreeSet::new();
@@ -141,14 +145,14 @@ impl ExternalWorld {
     }
 
     /// Releases all work that waits for this promise, that of earlier lives first, each to its end.
-    pub async fn finish(&self, place: &RelativeId) {
+    pub(crate) async fn finish(&self, place: &RelativeId) {
         while let Some(done) = self.release(place, ReleaseMode::Finish) {
             self.until(done).await;
         }
     }
 
     /// Runs an attempt to its end without its host learning the result.
-    pub async fn lose(&self, place: &RelativeId) {
+    pub(crate) async fn lose(&self, place: &RelativeId) {
         if let Some(done) = self.release(place, ReleaseMode::Lose) {
             self.until(done).await;
         }
@@ -175,12 +179,12 @@ impl ExternalWorld {
     }
 
     /// The external effects so far.
-    pub fn effects(&self) -> Vec<ExternalEffect> {
+    pub(crate) fn effects(&self) -> Vec<ExternalEffect> {
         self.lock().effects.clone()
     }
 
     /// The reason that nothing can be verified, if any.
-    pub fn trouble(&self) -> Option<VerifyError> {
+    pub(crate) fn trouble(&self) -> Option<VerifyError> {
         self.lock().trouble.clone()
     }
 
@@ -251,7 +255,7 @@ impl ExternalWorld {
 }
 
 /// A payload in the form that scripts compare.
-pub fn json_of(payload: &Payload) -> Json {
+pub(crate) fn json_of(payload: &Payload) -> Json {
     match payload {
         Payload::Json(text) => values::shown(text.as_bytes()),
         Payload::Bytes(bytes) => Json::String(format!("{} bytes {:02x?}", bytes.len(), bytes)),

@@ -12,7 +12,7 @@ use super::{ExternalWork, ExternalWorld, ReleaseMode, WITHIN, failure, json_of};
 use crate::{effect::ExternalEffect, error::VerifyError, script::ScriptedOutcome};
 
 /// Outbound HTTP as one life of a host sees it.
-pub struct GuardedOutbound {
+pub(crate) struct GuardedOutbound {
     pub outside: Arc<ExternalWorld>,
     pub life: u64,
 }

@@ -31,7 +31,7 @@ use segno_sim::{
 };
 use segno_store::{MemoryStore, NewModule, Store as _};
 
-pub use self::possible::length;
+pub(crate) use self::possible::length;
 use crate::{
     error::VerifyError,
     outside::{ExternalWorld, GuardedGuests, GuardedOutbound, ROOT, id_at},
@@ -62,7 +62,7 @@ fn config() -> Config {
 }
 
 /// The world of one run.
-pub struct RunWorld {
+pub(crate) struct RunWorld {
     setup: Arc<VerifySetup>,
     memory: Arc<MemoryStore>,
     time: Arc<HandClock>,
@@ -84,7 +84,7 @@ impl RunWorld {
     ///
     /// # Errors
     /// The host does not start.
-    pub async fn new(setup: Arc<VerifySetup>, cold: bool) -> Result<Self, VerifyError> {
+    pub(crate) async fn new(setup: Arc<VerifySetup>, cold: bool) -> Result<Self, VerifyError> {
         let time = HandClock::at(BEGINNING);
         let switch = Arc::new(HintSwitch::default());
         let panics = TaskPanics::default();
@@ -172,7 +172,7 @@ impl RunWorld {
     ///
     /// # Errors
     /// The run cannot continue.
-    pub async fn idle(&mut self) -> Result<bool, VerifyError> {
+    pub(crate) async fn idle(&mut self) -> Result<bool, VerifyError> {
         let mut died = false;
         loop {
             // The executor's own clock, which nothing else uses, advances when nothing else can
@@ -205,7 +205,7 @@ impl RunWorld {
     ///
     /// # Errors
     /// The run cannot continue.
-    pub async fn happen(&mut self, choice: &EventChoice) -> Result<(), VerifyError> {
+    pub(crate) async fn happen(&mut self, choice: &EventChoice) -> Result<(), VerifyError> {
         match choice {
             EventChoice::Go(place) => loop {
                 self.outside.finish(place).await;
@@ -269,7 +269,7 @@ impl RunWorld {
     ///
     /// # Errors
     /// The run cannot continue.
-    pub async fn suffer(&mut self, fault: &InjectedFault) -> Result<(), VerifyError> {
+    pub(crate) async fn suffer(&mut self, fault: &InjectedFault) -> Result<(), VerifyError> {
         match fault {
             InjectedFault::Cold => return Ok(()),
             InjectedFault::Crash => self.crash().await?,
@@ -301,17 +301,17 @@ impl RunWorld {
     ///
     /// # Errors
     /// The store does not answer.
-    pub async fn rows(&self) -> Result<Snapshot, VerifyError> {
+    pub(crate) async fn rows(&self) -> Result<Snapshot, VerifyError> {
         self.memory.read().dump().await.map_err(host_failed)
     }
 
     /// The edges of the host.
-    pub fn outside(&self) -> &ExternalWorld {
+    pub(crate) fn outside(&self) -> &ExternalWorld {
         &self.outside
     }
 
     /// The planned deaths and the commit counter.
-    pub fn deaths(&self) -> &PlannedFaults {
+    pub(crate) fn deaths(&self) -> &PlannedFaults {
         &self.deaths
     }
 

@@ -21,7 +21,7 @@ impl RunWorld {
     ///
     /// # Errors
     /// The store does not answer.
-    pub async fn enabled(&self) -> Result<Vec<EventChoice>, VerifyError> {
+    pub(crate) async fn enabled(&self) -> Result<Vec<EventChoice>, VerifyError> {
         let now = self.time.now();
         let ready = self.outside.waiting().into_iter().filter(|waits| waits.ready_at <= now);
         let mut enabled: Vec<EventChoice> =
@@ -98,7 +98,7 @@ impl RunWorld {
     ///
     /// # Errors
     /// The store does not answer.
-    pub async fn label(&self, choice: &EventChoice) -> Result<String, VerifyError> {
+    pub(crate) async fn label(&self, choice: &EventChoice) -> Result<String, VerifyError> {
         Ok(match choice {
             EventChoice::Go(place) => {
                 let waiting = self.outside.waiting();
@@ -119,14 +119,14 @@ impl RunWorld {
     }
 
     /// The places whose attempts may run again; beginnings of children are excluded.
-    pub fn repeatable(&self) -> Vec<RelativeId> {
+    pub(crate) fn repeatable(&self) -> Vec<RelativeId> {
         let waiting = self.outside.waiting().into_iter();
         waiting.filter(|it| !matches!(it.work, ExternalWork::Child(_))).map(|it| it.place).collect()
     }
 }
 
 /// Formats a duration for people.
-pub fn length(length: Millis) -> String {
+pub(crate) fn length(length: Millis) -> String {
     let ms = length.0;
     let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s"), (1, "ms")];
     let unit = units.into_iter().find(|(unit, _)| ms >= *unit && ms % unit == 0);

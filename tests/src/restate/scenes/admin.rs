@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::{Request, Stage};
 
-pub async fn queries_of_invocations(stage: &Stage) {
+pub(super) async fn queries_of_invocations(stage: &Stage) {
     stage.remark("one that waits, and is suspended at once");
     let at_once = |length: &str| json!({ "inactivity_timeout": length });
     stage.manage(Method::PATCH, "/services/Plain", at_once("0s")).await;
@@ -51,7 +51,7 @@ pub async fn queries_of_invocations(stage: &Stage) {
     }
 }
 
-pub async fn queries_of_keys(stage: &Stage) {
+pub(super) async fn queries_of_keys(stage: &Stage) {
     stage.ask(&Request::call("/Cell/query-keys/add", json!(5))).await;
     let state = "SELECT service_name, service_key, key, value_utf8 FROM state \
         WHERE service_key = 'query-keys' AND service_name = 'Cell'";
@@ -78,14 +78,14 @@ pub async fn queries_of_keys(stage: &Stage) {
     stage.query(promises).await;
 }
 
-pub async fn queries_of_services(stage: &Stage) {
+pub(super) async fn queries_of_services(stage: &Stage) {
     stage.query("SELECT name, ty, public, revision FROM sys_service ORDER BY name").await;
     let deployments = "SELECT ty, endpoint, min_service_protocol_version, \
         max_service_protocol_version FROM sys_deployment";
     stage.query(deployments).await;
 }
 
-pub async fn bad_queries(stage: &Stage) {
+pub(super) async fn bad_queries(stage: &Stage) {
     stage.query("SELECT id FROM sys_invocation WHERE id = 'x'").await;
     stage.query("SELECT id FROM nothing").await;
     stage.query("SELECT nothing FROM sys_invocation").await;
@@ -93,7 +93,7 @@ pub async fn bad_queries(stage: &Stage) {
     stage.manage(Method::POST, "/query", json!({})).await;
 }
 
-pub async fn services(stage: &Stage) {
+pub(super) async fn services(stage: &Stage) {
     stage.glance("/services").await;
     stage.look("/services/Cell").await;
     stage.glance("/services/Approval/handlers").await;
@@ -105,7 +105,7 @@ pub async fn services(stage: &Stage) {
     }
 }
 
-pub async fn deployments(stage: &Stage) {
+pub(super) async fn deployments(stage: &Stage) {
     let all = stage.glance("/deployments").await;
     let id = all.json()["deployments"][0]["id"].as_str().expect("there is one").to_owned();
     stage.glance(&format!("/deployments/{id}")).await;
@@ -119,7 +119,7 @@ pub async fn deployments(stage: &Stage) {
     stage.manage(Method::DELETE, "/deployments/dp_1nothing?force=true", Value::Null).await;
 }
 
-pub async fn changed_service(stage: &Stage) {
+pub(super) async fn changed_service(stage: &Stage) {
     let path = "/services/Plain";
     stage.manage(Method::PATCH, path, json!({ "public": false })).await;
     stage.call("/Plain/echo", json!(1)).await;
@@ -146,7 +146,7 @@ async fn register(stage: &Stage, body: Value) -> super::super::Answer {
     stage.manage(Method::POST, "/deployments", body).await
 }
 
-pub async fn registration(stage: &Stage) {
+pub(super) async fn registration(stage: &Stage) {
     let first = register(stage, json!({ "uri": other(stage, "first") })).await;
     let id = first.field("id");
     stage.glance("/services/Other").await;
@@ -172,7 +172,7 @@ pub async fn registration(stage: &Stage) {
     register(stage, json!({ "uri": other(stage, "first"), "nothing": 1 })).await;
 }
 
-pub async fn refused_registrations(stage: &Stage) {
+pub(super) async fn refused_registrations(stage: &Stage) {
     stage.remark("out of reach");
     register(stage, json!({ "uri": "http://127.0.0.1:1" })).await;
     register(stage, json!({ "uri": "nothing" })).await;
@@ -201,7 +201,7 @@ pub async fn refused_registrations(stage: &Stage) {
     stage.glance("/services/Other").await;
 }
 
-pub async fn removed_deployment(stage: &Stage) {
+pub(super) async fn removed_deployment(stage: &Stage) {
     let gone = register(stage, json!({ "uri": other(stage, "gone") })).await;
     let path = format!("/deployments/{}", gone.field("id"));
     stage.manage(Method::DELETE, &path, Value::Null).await;

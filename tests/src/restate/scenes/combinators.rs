@@ -33,13 +33,13 @@ pub(super) async fn kept(stage: &Stage, name: &str) -> String {
     answer.json().as_str().expect("an id is text").to_owned()
 }
 
-pub async fn awakeables_or_time(stage: &Stage) {
+pub(super) async fn awakeables_or_time(stage: &Stage) {
     let on = json!([{ "awakeable": "or-time" }, { "sleep": 100 }]);
     stage.call("/Case/waits", json!({ "how": "race", "on": on })).await;
     stage.call("/Case/timesOut", json!(100)).await;
 }
 
-pub async fn first_success(stage: &Stage) {
+pub(super) async fn first_success(stage: &Stage) {
     let names = ["first-0", "first-1", "first-2"];
     let with_failure = |name| [json!({ "awakeable": name }), json!({ "fails": "no" })];
     let id = waiting(stage, "any", names.into_iter().flat_map(with_failure).collect()).await;
@@ -51,7 +51,7 @@ pub async fn first_success(stage: &Stage) {
     attached(stage, &id).await;
 }
 
-pub async fn combined_signals(stage: &Stage) {
+pub(super) async fn combined_signals(stage: &Stage) {
     let three = || json!([{ "signal": "a" }, { "signal": "b" }, { "signal": "c" }]);
     stage.remark("the first success");
     let id = waiting(stage, "any", three()).await;
@@ -82,7 +82,7 @@ pub async fn combined_signals(stage: &Stage) {
     attached(stage, &id).await;
 }
 
-pub async fn combined_steps(stage: &Stage) {
+pub(super) async fn combined_steps(stage: &Stage) {
     stage.remark("a step, and a signal that nobody sends");
     let on = json!([{ "signal": "never" }, { "run": "the step" }]);
     stage.call("/Case/waits", json!({ "how": "race", "on": on })).await;
@@ -97,7 +97,7 @@ pub async fn combined_steps(stage: &Stage) {
     }
 }
 
-pub async fn many_sleeps(stage: &Stage) {
+pub(super) async fn many_sleeps(stage: &Stage) {
     let lengths =
         |seed: u64| (0..20).map(|place| json!(10 + (seed * 7 + place * 13) % 40)).collect();
     let nap = |seed| Request::call("/Case/naps", Value::Array(lengths(seed)));
@@ -109,7 +109,7 @@ pub async fn many_sleeps(stage: &Stage) {
     stage.remark(&format!("{ended} sleeps of {} handlers have ended", naps.len()));
 }
 
-pub async fn cancels_of_waits(stage: &Stage) {
+pub(super) async fn cancels_of_waits(stage: &Stage) {
     for wait in ["call", "sleep", "awakeable"] {
         for by in ["admin", "handler"] {
             stage.remark(&format!("{wait}, cancelled by {by}"));

@@ -45,7 +45,7 @@ async fn kill(stage: &Stage, ids: &[&str]) {
     }
 }
 
-pub async fn command_lists(stage: &Stage) {
+pub(super) async fn command_lists(stage: &Stage) {
     let [holder, waits] = queued(stage, "Cell/lists").await;
     let waiting = waiting(stage, "command-list").await;
     let late = stage
@@ -70,7 +70,7 @@ pub async fn command_lists(stage: &Stage) {
     kill(stage, &[&waits, &holder, &waiting, &late]).await;
 }
 
-pub async fn command_describes(stage: &Stage) {
+pub(super) async fn command_describes(stage: &Stage) {
     let steps = json!({ "name": "command-steps", "count": 2, "ms": 1 });
     let steps = sent(stage, "Plain/steps", steps).await;
     let failed = sent(stage, "Plain/fail", json!({ "code": 418, "message": "no tea" })).await;
@@ -89,7 +89,7 @@ pub async fn command_describes(stage: &Stage) {
     kill(stage, &[&waits, &holder, &waiting]).await;
 }
 
-pub async fn command_shows_services(stage: &Stage) {
+pub(super) async fn command_shows_services(stage: &Stage) {
     let [holder, waits] = queued(stage, "LazyCell/status").await;
     stage.run_sorted(&["services", "list"]).await;
     stage.run_sorted(&["services", "describe", "Cell"]).await;
@@ -100,7 +100,7 @@ pub async fn command_shows_services(stage: &Stage) {
     kill(stage, &[&waits, &holder]).await;
 }
 
-pub async fn command_shows_deployments(stage: &Stage) {
+pub(super) async fn command_shows_deployments(stage: &Stage) {
     let waiting = waiting(stage, "command-deployments").await;
     let all = stage.ask(&Request::admin(Method::GET, "/deployments")).await.json();
     let id = all["deployments"][0]["id"].as_str().expect("there is one").to_owned();
@@ -114,7 +114,7 @@ pub async fn command_shows_deployments(stage: &Stage) {
     kill(stage, &[&waiting]).await;
 }
 
-pub async fn command_shows_state(stage: &Stage) {
+pub(super) async fn command_shows_state(stage: &Stage) {
     stage.ask(&Request::call("/Cell/command-state/add", json!(5))).await;
     stage.run_sorted(&["state", "get", "Cell", "command-state"]).await;
     stage.run(&["state", "get", "Cell", "command-state", "--plain"]).await;
@@ -132,7 +132,7 @@ pub async fn command_shows_state(stage: &Stage) {
     stage.run_sorted(&["state", "get", "Cell", "command-clear"]).await;
 }
 
-pub async fn command_asks(stage: &Stage) {
+pub(super) async fn command_asks(stage: &Stage) {
     let id = sent(stage, "Plain/echo", json!("command-asks")).await;
     stage.has_status(&id, "completed").await;
     let one =
@@ -151,7 +151,7 @@ pub async fn command_asks(stage: &Stage) {
     stage.run(&["sql", "DELETE FROM state"]).await;
 }
 
-pub async fn command_controls(stage: &Stage) {
+pub(super) async fn command_controls(stage: &Stage) {
     stage.remark("cancel, by id and by target");
     let one = waiting(stage, "command-cancel").await;
     stage.run(&["invocations", "cancel", &one]).await;

@@ -17,7 +17,7 @@ async fn totals(stage: &Stage, key: &str, expected: u64) {
     stage.until(request, |answer| answer.json() == expected).await;
 }
 
-pub async fn order_of_calls(stage: &Stage) {
+pub(super) async fn order_of_calls(stage: &Stage) {
     let mixed = [["send", "call", "call"], ["call", "send", "call"], ["send", "send", "call"]];
     for (number, ways) in mixed.iter().enumerate() {
         let key = format!("order-{number}");
@@ -26,7 +26,7 @@ pub async fn order_of_calls(stage: &Stage) {
     }
 }
 
-pub async fn keyed_calls(stage: &Stage) {
+pub(super) async fn keyed_calls(stage: &Stage) {
     for (handler, key) in [("adds", "keyed-call"), ("sendsAdd", "keyed-send")] {
         let add = json!({ "key": key, "amount": 1, "idempotencyKey": "once" });
         stage.call(&format!("/Case/{handler}"), add.clone()).await;
@@ -37,7 +37,7 @@ pub async fn keyed_calls(stage: &Stage) {
     }
 }
 
-pub async fn delayed_sends(stage: &Stage) {
+pub(super) async fn delayed_sends(stage: &Stage) {
     stage.remark("at once");
     let add = json!({ "key": "at-once", "amount": 1, "times": 3 });
     stage.call("/Case/sendsAdd", add).await;
@@ -51,7 +51,7 @@ pub async fn delayed_sends(stage: &Stage) {
     totals(stage, "later", 10).await;
 }
 
-pub async fn state_of_other_keys(stage: &Stage) {
+pub(super) async fn state_of_other_keys(stage: &Stage) {
     for (key, name) in [("cleared", "a"), ("cleared", "b"), ("other", "b")] {
         let entry = json!({ "name": name, "value": format!("{name} of {key}") });
         stage.call(&format!("/Book/{key}/set"), entry).await;
@@ -62,7 +62,7 @@ pub async fn state_of_other_keys(stage: &Stage) {
     }
 }
 
-pub async fn failures_of_steps(stage: &Stage) {
+pub(super) async fn failures_of_steps(stage: &Stage) {
     let plain = json!({ "message": "a step failed" });
     let metadata = json!({ "b": "2", "a": "1" });
     let with_metadata = json!({ "message": "a step failed", "metadata": metadata });
@@ -73,14 +73,14 @@ pub async fn failures_of_steps(stage: &Stage) {
     }
 }
 
-pub async fn runs_with_few_attempts(stage: &Stage) {
+pub(super) async fn runs_with_few_attempts(stage: &Stage) {
     for attempts in [1, 3] {
         let name = format!("attempts-{attempts}");
         stage.call("/Case/tries", json!({ "name": name, "attempts": attempts })).await;
     }
 }
 
-pub async fn fickle_handlers(stage: &Stage) {
+pub(super) async fn fickle_handlers(stage: &Stage) {
     for handler in ["sleepsOrCalls", "callsAnother", "sendsToAnother", "setsAnother"] {
         stage.call(&format!("/Book/{handler}/add"), json!(1)).await;
         stage.call(&format!("/Fickle/{handler}/{handler}"), Value::Null).await;
@@ -89,7 +89,7 @@ pub async fn fickle_handlers(stage: &Stage) {
     }
 }
 
-pub async fn scopes_of_keys(stage: &Stage) {
+pub(super) async fn scopes_of_keys(stage: &Stage) {
     let mut drawn = Vec::new();
     for scope in ["tenant-a", "tenant-b", "tenant-a"] {
         let draws = Request::call(&format!("/restate/scope/{scope}/send/Case/draws"), Value::Null);
@@ -103,7 +103,7 @@ pub async fn scopes_of_keys(stage: &Stage) {
     stage.remark(&format!("drawn in the other scope: {others}; in the same scope: {own}"));
 }
 
-pub async fn trace_context(stage: &Stage) {
+pub(super) async fn trace_context(stage: &Stage) {
     stage
         .say(Request::call("/Case/header", json!("traceparent")).header("traceparent", TRACE))
         .await;

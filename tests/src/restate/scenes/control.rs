@@ -29,7 +29,7 @@ async fn statuses(stage: &Stage, id: &str) {
     stage.query(&sql).await;
 }
 
-pub async fn cancel(stage: &Stage) {
+pub(super) async fn cancel(stage: &Stage) {
     let id = waiting(stage, "waits", "cancel").await;
     told(stage, &id, "cancel").await;
     attached(stage, &id).await;
@@ -52,7 +52,7 @@ pub async fn cancel(stage: &Stage) {
     attached(stage, &id).await;
 }
 
-pub async fn cancel_of_calls(stage: &Stage) {
+pub(super) async fn cancel_of_calls(stage: &Stage) {
     stage.remark("the callee is cancelled, and its failure reaches the caller");
     let sent = stage.call("/Plain/callsWaits/send", json!("cancel-call")).await;
     let id = sent.field("invocationId");
@@ -66,7 +66,7 @@ pub async fn cancel_of_calls(stage: &Stage) {
     stage.until(Request::query(&sql), ended).await;
 }
 
-pub async fn cancel_of_queued(stage: &Stage) {
+pub(super) async fn cancel_of_queued(stage: &Stage) {
     stage.remark("scheduled");
     let sent = stage.call("/Plain/echo/send?delay=1h", json!(1)).await;
     let id = sent.field("invocationId");
@@ -109,14 +109,14 @@ pub async fn cancel_of_queued(stage: &Stage) {
     attached(stage, &id).await;
 }
 
-pub async fn cancel_by_handlers(stage: &Stage) {
+pub(super) async fn cancel_by_handlers(stage: &Stage) {
     stage.call("/Plain/cancelChild", json!("cancel-child")).await;
     let id = waiting(stage, "waits", "cancel-by").await;
     stage.call("/Plain/cancel", json!(id)).await;
     attached(stage, &id).await;
 }
 
-pub async fn kill(stage: &Stage) {
+pub(super) async fn kill(stage: &Stage) {
     let id = waiting(stage, "cleansUp", "kill").await;
     told(stage, &id, "kill").await;
     attached(stage, &id).await;
@@ -133,7 +133,7 @@ pub async fn kill(stage: &Stage) {
     told(stage, &id, "kill").await;
 }
 
-pub async fn purge(stage: &Stage) {
+pub(super) async fn purge(stage: &Stage) {
     let note = || Request::call("/Plain/note", json!("purge")).header("idempotency-key", "purge");
     let id = stage.say(note()).await.id();
     told(stage, &id, "purge-journal").await;
@@ -156,7 +156,7 @@ pub async fn purge(stage: &Stage) {
     told(stage, &id, "kill").await;
 }
 
-pub async fn pause_and_resume(stage: &Stage) {
+pub(super) async fn pause_and_resume(stage: &Stage) {
     stage.remark("paused by the policy");
     let id = stage.call("/Plain/stuck/send", json!("stuck")).await.field("invocationId");
     stage.has_status(&id, "paused").await;
@@ -167,7 +167,7 @@ pub async fn pause_and_resume(stage: &Stage) {
     attached(stage, &id).await;
 }
 
-pub async fn pause_by_hand(stage: &Stage) {
+pub(super) async fn pause_by_hand(stage: &Stage) {
     let id = waiting(stage, "awakeable", "pause").await;
     told(stage, &id, "pause").await;
     stage.has_status(&id, "paused").await;
@@ -186,12 +186,12 @@ pub async fn pause_by_hand(stage: &Stage) {
     told(stage, &id, "kill").await;
 }
 
-pub async fn doomed(stage: &Stage) {
+pub(super) async fn doomed(stage: &Stage) {
     stage.call("/Plain/doomed", json!("doomed")).await;
     stage.call("/Plain/noted", json!("doomed doomed")).await;
 }
 
-pub async fn restart_as_new(stage: &Stage) {
+pub(super) async fn restart_as_new(stage: &Stage) {
     let id = stage.call("/Plain/note", json!("restart")).await.id();
     let path = format!("/invocations/{id}/restart-as-new");
     let again = stage.manage(Method::PATCH, &path, Value::Null).await;
@@ -228,7 +228,7 @@ pub async fn restart_as_new(stage: &Stage) {
     told(stage, &id, "restart-as-new").await;
 }
 
-pub async fn bad_control(stage: &Stage) {
+pub(super) async fn bad_control(stage: &Stage) {
     for what in ["cancel", "kill", "purge", "purge-journal", "pause", "resume", "restart-as-new"] {
         told(stage, UNKNOWN, what).await;
     }

@@ -16,7 +16,7 @@ async fn attached(stage: &Stage, id: &str) {
     stage.get(&format!("/restate/invocation/{id}/attach")).await;
 }
 
-pub async fn awakeables(stage: &Stage) {
+pub(super) async fn awakeables(stage: &Stage) {
     let (id, awakeable) = opened(stage, "resolved").await;
     stage.call(&format!("/restate/awakeables/{awakeable}/resolve"), json!({ "a": 1 })).await;
     attached(stage, &id).await;
@@ -44,7 +44,7 @@ pub async fn awakeables(stage: &Stage) {
     attached(stage, &id).await;
 }
 
-pub async fn bad_awakeables(stage: &Stage) {
+pub(super) async fn bad_awakeables(stage: &Stage) {
     for id in ["nothing", "sign_1", "sign_1AAAA", "prom_1AAAA"] {
         stage.call(&format!("/restate/awakeables/{id}/resolve"), json!(1)).await;
         stage.call(&format!("/restate/awakeables/{id}/reject"), json!(1)).await;
@@ -56,7 +56,7 @@ pub async fn bad_awakeables(stage: &Stage) {
     stage.ask(&Request::call(&format!("/restate/awakeables/{awakeable}/resolve"), json!(1))).await;
 }
 
-pub async fn awakeables_of_handlers(stage: &Stage) {
+pub(super) async fn awakeables_of_handlers(stage: &Stage) {
     let (id, awakeable) = opened(stage, "by a handler").await;
     stage.call("/Plain/resolveAwakeable", json!({ "id": awakeable, "value": [7] })).await;
     attached(stage, &id).await;
@@ -65,7 +65,7 @@ pub async fn awakeables_of_handlers(stage: &Stage) {
     attached(stage, &id).await;
 }
 
-pub async fn signals(stage: &Stage) {
+pub(super) async fn signals(stage: &Stage) {
     let sent = stage.call("/Plain/signal/send", json!("go")).await;
     let id = sent.field("invocationId");
     stage.call("/Plain/resolveSignal", json!({ "id": id, "name": "other", "value": 1 })).await;

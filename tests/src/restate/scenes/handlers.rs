@@ -4,12 +4,12 @@ use serde_json::json;
 
 use super::super::{Request, Stage};
 
-pub async fn retries(stage: &Stage) {
+pub(super) async fn retries(stage: &Stage) {
     stage.call("/Plain/flaky", json!("retries")).await;
     stage.call("/Plain/noted", json!("flaky retries")).await;
 }
 
-pub async fn runs(stage: &Stage) {
+pub(super) async fn runs(stage: &Stage) {
     stage.call("/Plain/run", json!({ "a": 1 })).await;
     stage.call("/Plain/run", json!(null)).await;
     stage.call("/Plain/runTerminal", json!("refused")).await;
@@ -17,11 +17,11 @@ pub async fn runs(stage: &Stage) {
     stage.call("/Plain/noted", json!("runFlaky runs")).await;
 }
 
-pub async fn runs_that_give_up(stage: &Stage) {
+pub(super) async fn runs_that_give_up(stage: &Stage) {
     stage.call("/Plain/runGivesUp", json!("runs")).await;
 }
 
-pub async fn steps(stage: &Stage) {
+pub(super) async fn steps(stage: &Stage) {
     stage.call("/Plain/steps", json!({ "name": "steps", "count": 20, "ms": 0 })).await;
     for step in [0, 19] {
         stage.call("/Plain/noted", json!(format!("steps {step}"))).await;
@@ -33,16 +33,16 @@ pub async fn steps(stage: &Stage) {
     }
 }
 
-pub async fn sleeps(stage: &Stage) {
+pub(super) async fn sleeps(stage: &Stage) {
     stage.call("/Plain/sleep", json!(0)).await;
     stage.call("/Plain/sleep", json!(300)).await;
 }
 
-pub async fn chance(stage: &Stage) {
+pub(super) async fn chance(stage: &Stage) {
     stage.call("/Plain/random", json!(null)).await;
 }
 
-pub async fn calls(stage: &Stage) {
+pub(super) async fn calls(stage: &Stage) {
     let echo = json!({ "service": "Plain", "handler": "echo", "value": [1, { "a": "b" }] });
     stage.call("/Plain/call", echo).await;
     let add = json!({ "service": "Cell", "key": "calls", "handler": "add", "value": 2 });
@@ -59,7 +59,7 @@ pub async fn calls(stage: &Stage) {
     stage.call("/Plain/fibonacci", json!(6)).await;
 }
 
-pub async fn call_options(stage: &Stage) {
+pub(super) async fn call_options(stage: &Stage) {
     let headers = json!({
         "service": "Plain",
         "handler": "headers",
@@ -74,7 +74,7 @@ pub async fn call_options(stage: &Stage) {
     stage.get("/restate/invocation/Plain/note/call-options/output").await;
 }
 
-pub async fn sends_of_handlers(stage: &Stage) {
+pub(super) async fn sends_of_handlers(stage: &Stage) {
     let set = |value: i32| json!({ "name": "sent", "value": value });
     let send = |cell: &str, value: i32| {
         let value = set(value);
@@ -104,7 +104,7 @@ fn get(cell: &str) -> Request {
     Request::call(&format!("/Cell/{cell}/get"), json!("sent"))
 }
 
-pub async fn ids_of_sends(stage: &Stage) {
+pub(super) async fn ids_of_sends(stage: &Stage) {
     let echo = json!({ "service": "Plain", "handler": "echo", "value": "hi" });
     let sent = stage.call("/Plain/sendForId", echo).await;
     let id = sent.json().as_str().expect("an id").to_owned();
@@ -120,7 +120,7 @@ pub async fn ids_of_sends(stage: &Stage) {
     stage.call("/Plain/attach", json!(unknown)).await;
 }
 
-pub async fn combinations(stage: &Stage) {
+pub(super) async fn combinations(stage: &Stage) {
     stage.call("/Plain/all", json!([1, "two", [3]])).await;
     stage.call("/Plain/race", json!("first")).await;
     stage.call("/Plain/any", json!("any")).await;
@@ -128,7 +128,7 @@ pub async fn combinations(stage: &Stage) {
     stage.call("/Plain/timeout", json!(50)).await;
 }
 
-pub async fn mismatches(stage: &Stage) {
+pub(super) async fn mismatches(stage: &Stage) {
     stage.call("/Plain/mismatch", json!("once")).await;
     stage.call("/Plain/noted", json!("mismatch once")).await;
 }

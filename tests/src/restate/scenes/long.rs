@@ -11,7 +11,7 @@ use super::{
 };
 
 /// All long scenes. They may be played concurrently.
-pub const SCENES: &[Scene] = scenes! {
+pub(crate) const SCENES: &[Scene] = scenes! {
     long: {
         long_steps,
         long_fibonacci,
@@ -42,7 +42,7 @@ async fn shown(stage: &Stage, what: &str, request: Request) {
     stage.remark(&format!("{what}: {}", answer.brief()));
 }
 
-pub async fn long_steps(stage: &Stage) {
+pub(crate) async fn long_steps(stage: &Stage) {
     let mut workflows = Vec::new();
     for number in 1..=4 {
         let name = format!("long-steps-{number}");
@@ -55,7 +55,7 @@ pub async fn long_steps(stage: &Stage) {
     }
 }
 
-pub async fn long_fibonacci(stage: &Stage) {
+pub(crate) async fn long_fibonacci(stage: &Stage) {
     for n in [5, 7, 8] {
         let name = format!("long-fibonacci-{n}");
         let id = begun(stage, "/Plain/fibonacci", &name, json!(n)).await;
@@ -63,7 +63,7 @@ pub async fn long_fibonacci(stage: &Stage) {
     }
 }
 
-pub async fn long_transfers(stage: &Stage) {
+pub(crate) async fn long_transfers(stage: &Stage) {
     let rich = ["long-rich-1", "long-rich-2", "long-rich-3"];
     let poor = ["long-poor-1", "long-poor-2"];
     for cell in rich {
@@ -87,7 +87,7 @@ pub async fn long_transfers(stage: &Stage) {
     }
 }
 
-pub async fn long_workflows(stage: &Stage) {
+pub(crate) async fn long_workflows(stage: &Stage) {
     for number in 1..=4 {
         let key = format!("long-{number}");
         let run = Request::call(&format!("/Approval/{key}/run/send"), json!(number));
@@ -105,7 +105,7 @@ pub async fn long_workflows(stage: &Stage) {
     }
 }
 
-pub async fn long_awakeables(stage: &Stage) {
+pub(crate) async fn long_awakeables(stage: &Stage) {
     for number in 1..=5 {
         let name = format!("long-awakeable-{number}");
         let id = begun(stage, "/Plain/awakeable", &name, json!(name)).await;
@@ -117,7 +117,7 @@ pub async fn long_awakeables(stage: &Stage) {
     }
 }
 
-pub async fn long_order(stage: &Stage) {
+pub(crate) async fn long_order(stage: &Stage) {
     let mut sent = Vec::new();
     for number in 0..10 {
         let name = format!("long-order-{number}");
@@ -129,7 +129,7 @@ pub async fn long_order(stage: &Stage) {
     }
 }
 
-pub async fn long_sleeps(stage: &Stage) {
+pub(crate) async fn long_sleeps(stage: &Stage) {
     let sleeps = (1..=5).map(|number| async move {
         let name = format!("long-sleep-{number}");
         (begun(stage, "/Plain/sleep", &name, json!(number * 400)).await, name)
@@ -139,7 +139,7 @@ pub async fn long_sleeps(stage: &Stage) {
     }
 }
 
-pub async fn long_cancels(stage: &Stage) {
+pub(crate) async fn long_cancels(stage: &Stage) {
     for number in 1..=3 {
         let name = format!("long-cancel-{number}");
         let id = begun(stage, "/Plain/cleansUp", &name, json!(name)).await;

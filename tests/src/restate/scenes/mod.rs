@@ -31,7 +31,7 @@ mod communication;
 mod control;
 mod events;
 mod handlers;
-pub mod long;
+pub(super) mod long;
 mod objects;
 mod patience;
 mod revisions;
@@ -44,7 +44,7 @@ use std::pin::Pin;
 use super::{Feature, Sdk, Stage};
 
 /// A script of requests.
-pub struct Scene {
+pub(super) struct Scene {
     /// Name of the scene and of its transcript.
     pub name: &'static str,
     needs: &'static [Feature],
@@ -55,7 +55,7 @@ type Play = for<'a> fn(&'a Stage) -> Pin<Box<dyn Future<Output = ()> + 'a>>;
 
 impl Scene {
     /// True if the scene can be played with the services of `sdk`.
-    pub fn suits(&self, sdk: &Sdk) -> bool {
+    pub(super) fn suits(&self, sdk: &Sdk) -> bool {
         sdk.has(self.needs)
     }
 
@@ -63,20 +63,20 @@ impl Scene {
     ///
     /// # Panics
     /// If the scene cannot continue.
-    pub async fn play(&self, stage: &Stage) {
+    pub(super) async fn play(&self, stage: &Stage) {
         (self.play)(stage).await;
     }
 }
 
 #[cfg(test)]
-pub fn all() -> impl Iterator<Item = &'static Scene> {
+pub(super) fn all() -> impl Iterator<Item = &'static Scene> {
     [SCENES, CONNECTED, ADMIN, REGISTRATIONS, PATIENCE, SUITES, COMMAND, long::SCENES]
         .into_iter()
         .flatten()
 }
 
 /// Scenes about the behaviour of services, in the order in which they are played.
-pub const SCENES: &[Scene] = scenes! {
+pub(super) const SCENES: &[Scene] = scenes! {
     routes: {
         bodies,
         content_types,
@@ -145,14 +145,14 @@ pub const SCENES: &[Scene] = scenes! {
 
 /// Scenes with invocations that stay connected while they wait. By default they are suspended after
 /// a minute.
-pub const CONNECTED: &[Scene] = scenes! {
+pub(super) const CONNECTED: &[Scene] = scenes! {
     control: {
         pause_by_hand,
     }
 };
 
 /// Scenes about registered services. The answers depend on the manifest, and so on the SDK.
-pub const ADMIN: &[Scene] = scenes! {
+pub(super) const ADMIN: &[Scene] = scenes! {
     admin: {
         queries_of_invocations [Options],
         queries_of_keys [Options],
@@ -165,7 +165,7 @@ pub const ADMIN: &[Scene] = scenes! {
 };
 
 /// Scenes that also need manifests of other endpoints, and that change registrations.
-pub const REGISTRATIONS: &[Scene] = scenes! {
+pub(super) const REGISTRATIONS: &[Scene] = scenes! {
     admin: {
         registration,
         refused_registrations,
@@ -175,7 +175,7 @@ pub const REGISTRATIONS: &[Scene] = scenes! {
 
 /// Scenes of the services of `patience.mjs`, in the order in which they are played. The first one
 /// registers the services.
-pub const PATIENCE: &[Scene] = scenes! {
+pub(super) const PATIENCE: &[Scene] = scenes! {
     patience: {
         command_registers,
         what_comes_during_a_step,
@@ -192,7 +192,7 @@ pub const PATIENCE: &[Scene] = scenes! {
 
 /// Scenes of the services of `suites.mjs`, in the order in which they are played. The last one
 /// changes a timeout.
-pub const SUITES: &[Scene] = scenes! {
+pub(super) const SUITES: &[Scene] = scenes! {
     combinators: {
         awakeables_or_time,
         first_success,
@@ -225,7 +225,7 @@ pub const SUITES: &[Scene] = scenes! {
 
 /// Scenes that run the released command, in the order in which they are played. They need services
 /// that have handled nothing else.
-pub const COMMAND: &[Scene] = scenes! {
+pub(super) const COMMAND: &[Scene] = scenes! {
     command: {
         command_lists,
         command_describes,

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::super::{Request, Stage};
 
-pub async fn state(stage: &Stage) {
+pub(super) async fn state(stage: &Stage) {
     keeps("Cell", stage).await;
 }
 
-pub async fn lazy_state(stage: &Stage) {
+pub(super) async fn lazy_state(stage: &Stage) {
     keeps("LazyCell", stage).await;
 }
 
@@ -41,7 +41,7 @@ async fn keeps(object: &str, stage: &Stage) {
     stage.say(Request::ingress(Method::POST, &format!("/{object}/one/key"))).await;
 }
 
-pub async fn exclusive_handlers(stage: &Stage) {
+pub(super) async fn exclusive_handlers(stage: &Stage) {
     stage.remark("one after the other, in the order of their arrival");
     let mut sent = Vec::new();
     for (label, ms) in [("a", 300), ("b", 1), ("c", 50)] {
@@ -62,13 +62,13 @@ pub async fn exclusive_handlers(stage: &Stage) {
     }
 }
 
-pub async fn failed_writes(stage: &Stage) {
+pub(super) async fn failed_writes(stage: &Stage) {
     stage.remark("a failure undoes nothing");
     stage.call("/Cell/failed/setAndFail", json!({ "name": "a", "value": 1 })).await;
     stage.call("/Cell/failed/get", json!("a")).await;
 }
 
-pub async fn transfers(stage: &Stage) {
+pub(super) async fn transfers(stage: &Stage) {
     stage.call("/Cell/rich/add", json!(100)).await;
     let transfer = |amount: i32| json!({ "service": "Cell", "to": "poor", "amount": amount });
     stage.call("/Cell/rich/transfer", transfer(30)).await;
@@ -79,7 +79,7 @@ pub async fn transfers(stage: &Stage) {
     stage.call("/Plain/noted", json!("transfer rich poor 30")).await;
 }
 
-pub async fn state_from_outside(stage: &Stage) {
+pub(super) async fn state_from_outside(stage: &Stage) {
     stage.call("/Cell/outside/set", json!({ "name": "a", "value": 1 })).await;
     stage
         .query("SELECT key, value_utf8 FROM state WHERE service_key = 'outside' ORDER BY key")

@@ -23,7 +23,7 @@ async fn kept(stage: &Stage, key: &str) -> String {
     answer.json().as_str().expect("an id is text").to_owned()
 }
 
-pub async fn command_registers(stage: &Stage) {
+pub(super) async fn command_registers(stage: &Stage) {
     let url = stage.others().to_owned();
     stage.remark("on a host that knows no services");
     stage.run_sorted(&["deployments", "register", &url]).await;
@@ -36,7 +36,7 @@ pub async fn command_registers(stage: &Stage) {
     }
 }
 
-pub async fn what_comes_during_a_step(stage: &Stage) {
+pub(super) async fn what_comes_during_a_step(stage: &Stage) {
     let asked = |name: &str| json!({ "name": name, "ms": STEP_MS });
     stage.call("/Patience/deadline", asked("deadline")).await;
     stage.call("/Patience/raceWithCall", asked("race-call")).await;
@@ -57,7 +57,7 @@ pub async fn what_comes_during_a_step(stage: &Stage) {
     }
 }
 
-pub async fn kill_of_callers(stage: &Stage) {
+pub(super) async fn kill_of_callers(stage: &Stage) {
     let caller = sent(stage, "calls", json!("tea")).await;
     kept(stage, "tea").await;
     let sql = "SELECT status, completion_result, completion_failure FROM sys_invocation WHERE target = 'Held/tea/holds'";
@@ -68,7 +68,7 @@ pub async fn kill_of_callers(stage: &Stage) {
     stage.call("/Held/tea/free", Value::Null).await;
 }
 
-pub async fn pause_in_a_step(stage: &Stage) {
+pub(super) async fn pause_in_a_step(stage: &Stage) {
     let id = sent(stage, "steps", json!({ "name": "pause", "ms": STEP_MS })).await;
     stage.pause(800).await;
     stage.ask(&Request::admin(Method::PATCH, &format!("/invocations/{id}/pause"))).await;
@@ -78,13 +78,13 @@ pub async fn pause_in_a_step(stage: &Stage) {
     stage.call("/Patience/noted", json!("pause")).await;
 }
 
-pub async fn keys_and_headers(stage: &Stage) {
+pub(super) async fn keys_and_headers(stage: &Stage) {
     stage.call("/Patience/callsWithoutKey", Value::Null).await;
     stage.call("/Held//key", Value::Null).await;
     stage.call("/Patience/length", json!("four and more")).await;
 }
 
-pub async fn previews(stage: &Stage) {
+pub(super) async fn previews(stage: &Stage) {
     for (operation, body) in [("encode", "\"Hello\""), ("decode", "HELLO")] {
         let path = format!("/internal/services/Patience/serdes/{operation}/shouts%2Finput");
         stage.say(Request::admin(Method::POST, &path).bytes(body.into())).await;
@@ -95,7 +95,7 @@ pub async fn previews(stage: &Stage) {
     stage.say(Request::admin(Method::POST, nobody).bytes("1".into())).await;
 }
 
-pub async fn failures_of_attempts(stage: &Stage) {
+pub(super) async fn failures_of_attempts(stage: &Stage) {
     let id = sent(stage, "fails", json!("once")).await;
     stage.has_status(&id, "backing-off").await;
     let sql = format!(
@@ -107,14 +107,14 @@ pub async fn failures_of_attempts(stage: &Stage) {
     stage.ask(&Request::admin(Method::PATCH, &format!("/invocations/{id}/kill"))).await;
 }
 
-pub async fn suspensions_at_each_wait(stage: &Stage) {
+pub(super) async fn suspensions_at_each_wait(stage: &Stage) {
     let path = "/services/Patience";
     let body = json!({ "inactivity_timeout": "0s" });
     stage.ask(&Request::admin(Method::PATCH, path).json(body)).await;
     stage.call("/Patience/attempts", json!("attempts")).await;
 }
 
-pub async fn registration_stays(stage: &Stage) {
+pub(super) async fn registration_stays(stage: &Stage) {
     let of = |answer: Answer| {
         let all = answer.json()["deployments"].clone();
         let all = all.as_array().expect("a list").clone();
@@ -128,7 +128,7 @@ pub async fn registration_stays(stage: &Stage) {
     stage.remark(if before == after { "registered when it was" } else { "registered anew" });
 }
 
-pub async fn columns_of_invocations(stage: &Stage) {
+pub(super) async fn columns_of_invocations(stage: &Stage) {
     let of = async |id: &str| {
         let sql = format!(
             "SELECT target, status, completion_retention, journal_retention, running_at IS NOT NULL AS ran, \

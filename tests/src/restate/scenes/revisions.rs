@@ -22,7 +22,7 @@ async fn note(stage: &Stage, line: &str) {
     stage.ask(&Request::call("/Case/note", json!(line))).await;
 }
 
-pub async fn upgrades(stage: &Stage) {
+pub(super) async fn upgrades(stage: &Stage) {
     registered(stage, "one").await;
     stage.call("/Versioned/new/version", Value::Null).await;
     let sent = stage.call("/Versioned/in-flight/holds/send", Value::Null).await;
@@ -37,7 +37,7 @@ pub async fn upgrades(stage: &Stage) {
     stage.call("/Versioned/in-flight/version", Value::Null).await;
 }
 
-pub async fn resume_elsewhere(stage: &Stage) {
+pub(super) async fn resume_elsewhere(stage: &Stage) {
     registered(stage, "failing").await;
     let id = stage.call("/Mended/run/send", Value::Null).await.field("invocationId");
     stage.has_status(&id, "paused").await;
@@ -48,7 +48,7 @@ pub async fn resume_elsewhere(stage: &Stage) {
     stage.has_status(&id, "completed").await;
 }
 
-pub async fn restart_of_failures(stage: &Stage) {
+pub(super) async fn restart_of_failures(stage: &Stage) {
     let first = stage.call("/Case/greetsOnceAllowed", json!("tea")).await.id();
     note(stage, "allow tea").await;
     for query in ["deployment=latest", "from=1&deployment=latest"] {
@@ -61,7 +61,7 @@ pub async fn restart_of_failures(stage: &Stage) {
     stage.has_status(&first, "completed").await;
 }
 
-pub async fn journals(stage: &Stage) {
+pub(super) async fn journals(stage: &Stage) {
     let id = stage.call("/Case/naps", json!([100])).await.id();
     stage.has_status(&id, "completed").await;
     let sql = format!("SELECT index, entry_type FROM sys_journal WHERE id = '{id}' ORDER BY index");
@@ -70,14 +70,14 @@ pub async fn journals(stage: &Stage) {
     stage.until(Request::query(&sql), all).await;
 }
 
-pub async fn signed_requests(stage: &Stage) {
+pub(super) async fn signed_requests(stage: &Stage) {
     stage.remark("what a request is answered that nobody signed");
     stage.call("/Case/unsigned", Value::Null).await;
     stage.remark("what the runtime asks is signed");
     stage.call("/Book/signed/add", json!(1)).await;
 }
 
-pub async fn openapi(stage: &Stage) {
+pub(super) async fn openapi(stage: &Stage) {
     let request = Request::admin(Method::GET, "/services/Book/openapi");
     let answer = stage.ask(&request).await;
     let document = answer.json();
@@ -91,7 +91,7 @@ pub async fn openapi(stage: &Stage) {
     stage.remark(&format!("{}, OpenAPI {version}, each handler: {all}", answer.status));
 }
 
-pub async fn acknowledged_steps(stage: &Stage) {
+pub(super) async fn acknowledged_steps(stage: &Stage) {
     let body = json!({ "inactivity_timeout": "0s" });
     stage.ask(&Request::admin(Method::PATCH, "/services/Case").json(body)).await;
     stage.call("/Case/executes", json!(3)).await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::{Request, Stage};
 
-pub async fn bodies(stage: &Stage) {
+pub(super) async fn bodies(stage: &Stage) {
     stage.call("/Plain/echo", json!("hi")).await;
     stage.call("/Plain/echo", json!({ "a": [1, 2.5, null, true], "ž": "luťoučký" })).await;
     stage.call("/Plain/echo", Value::Null).await;
@@ -19,7 +19,7 @@ pub async fn bodies(stage: &Stage) {
     stage.say(octets(b"")).await;
 }
 
-pub async fn content_types(stage: &Stage) {
+pub(super) async fn content_types(stage: &Stage) {
     let echo = || Request::ingress(Method::POST, "/Plain/echo");
     stage.remark("without one");
     stage.say(echo().bytes(b"1".to_vec())).await;
@@ -33,7 +33,7 @@ pub async fn content_types(stage: &Stage) {
     stage.call("/Plain/nothing", json!(1)).await;
 }
 
-pub async fn headers(stage: &Stage) {
+pub(super) async fn headers(stage: &Stage) {
     let names = ["x-one", "content-type", "accept", "authorization", "cookie", "idempotency-key"];
     let request = Request::call("/Plain/headers", json!(names))
         .header("X-One", "1")
@@ -45,7 +45,7 @@ pub async fn headers(stage: &Stage) {
     stage.call("/Plain/headers", json!(["x-restate-ingress-path", "x-restate-id", "host"])).await;
 }
 
-pub async fn unknown_routes(stage: &Stage) {
+pub(super) async fn unknown_routes(stage: &Stage) {
     for path in ["/Nothing/echo", "/Plain/nowhere", "/Cell/k/nowhere", "/Cell/k/get/more"] {
         stage.call(path, json!(1)).await;
     }
@@ -70,7 +70,7 @@ pub async fn unknown_routes(stage: &Stage) {
     }
 }
 
-pub async fn errors(stage: &Stage) {
+pub(super) async fn errors(stage: &Stage) {
     for code in [400, 404, 409, 418, 429, 500, 503] {
         stage.call("/Plain/fail", json!({ "code": code, "message": format!("no {code}") })).await;
     }
@@ -83,27 +83,27 @@ pub async fn errors(stage: &Stage) {
     stage.call("/Plain/fail", json!({ "code": 500, "message": "two\nlines \"ž\"" })).await;
 }
 
-pub async fn error_metadata(stage: &Stage) {
+pub(super) async fn error_metadata(stage: &Stage) {
     let failure = json!({ "code": 409, "message": "no", "metadata": { "b": "2", "a": "1" } });
     stage.call("/Plain/fail", failure.clone()).await;
     let failing = json!({ "service": "Plain", "handler": "fail", "value": failure });
     stage.call("/Plain/call", failing).await;
 }
 
-pub async fn hidden_handlers(stage: &Stage) {
+pub(super) async fn hidden_handlers(stage: &Stage) {
     stage.call("/Plain/hidden", json!(1)).await;
     stage.call("/Plain/hidden/send", json!(1)).await;
     let hidden = json!({ "service": "Plain", "handler": "hidden", "value": 1 });
     stage.call("/Plain/call", hidden).await;
 }
 
-pub async fn health(stage: &Stage) {
+pub(super) async fn health(stage: &Stage) {
     stage.get("/restate/health").await;
     stage.look("/health").await;
     stage.say(Request::ingress(Method::POST, "/restate/health")).await;
 }
 
-pub async fn prefixed_routes(stage: &Stage) {
+pub(super) async fn prefixed_routes(stage: &Stage) {
     stage.call("/restate/call/Plain/echo", json!("hi")).await;
     stage.call("/restate/call/Cell/prefixed/add", json!(2)).await;
     let sent = stage.call("/restate/send/Cell/prefixed/add", json!(3)).await;

@@ -8,7 +8,7 @@ use super::super::{Request, Stage};
 /// A well-formed id of no invocation.
 const UNKNOWN: &str = "inv_1aaaaaaaaaaa0000000000000000000000";
 
-pub async fn one_way(stage: &Stage) {
+pub(super) async fn one_way(stage: &Stage) {
     let sent = stage.call("/Plain/echo/send", json!("hi")).await;
     let id = sent.field("invocationId");
     stage.get(&format!("/restate/invocation/{id}/attach")).await;
@@ -21,7 +21,7 @@ pub async fn one_way(stage: &Stage) {
     stage.get("/Plain/nothing/send").await;
 }
 
-pub async fn delays(stage: &Stage) {
+pub(super) async fn delays(stage: &Stage) {
     for delay in ["200ms", "PT0.2S", "0.2s", "0", "0s"] {
         let cell = format!("delay-{delay}").replace('.', "-");
         let sent = stage.call(&format!("/Cell/{cell}/add/send?delay={delay}"), json!(1)).await;
@@ -36,7 +36,7 @@ pub async fn delays(stage: &Stage) {
     }
 }
 
-pub async fn bad_delays(stage: &Stage) {
+pub(super) async fn bad_delays(stage: &Stage) {
     for delay in ["", "soon", "-1s", "5", "PT", "1x", "PT-1S"] {
         stage.call(&format!("/Plain/echo/send?delay={delay}"), json!(1)).await;
     }
@@ -44,7 +44,7 @@ pub async fn bad_delays(stage: &Stage) {
     stage.call("/Plain/echo?delay=1s", json!(1)).await;
 }
 
-pub async fn results(stage: &Stage) {
+pub(super) async fn results(stage: &Stage) {
     let sent = stage.call("/Plain/awakeable/send", json!("results")).await;
     let id = sent.field("invocationId");
     let awakeable = stage.awakeable("results").await;
@@ -68,7 +68,7 @@ pub async fn results(stage: &Stage) {
     stage.say(Request::ingress(Method::POST, &format!("/restate/invocation/{id}/attach"))).await;
 }
 
-pub async fn idempotency(stage: &Stage) {
+pub(super) async fn idempotency(stage: &Stage) {
     let note = |line: &str, key: &str| {
         Request::call("/Plain/note", json!(line)).header("idempotency-key", key)
     };
@@ -109,7 +109,7 @@ pub async fn idempotency(stage: &Stage) {
     stage.get("/restate/invocation/Plain/awakeable/waiting/attach").await;
 }
 
-pub async fn idempotency_of_objects(stage: &Stage) {
+pub(super) async fn idempotency_of_objects(stage: &Stage) {
     let add = |cell: &str| {
         Request::call(&format!("/Cell/{cell}/add"), json!(2)).header("idempotency-key", "add")
     };

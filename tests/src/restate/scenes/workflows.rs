@@ -9,7 +9,7 @@ fn asked(key: &str) -> Request {
     Request::call(&format!("/Approval/{key}/stage"), Value::Null)
 }
 
-pub async fn workflow(stage: &Stage) {
+pub(super) async fn workflow(stage: &Stage) {
     stage.call("/Approval/w/stage", Value::Null).await;
     let sent = stage.call("/Approval/w/run/send", json!("holiday")).await;
     let id = sent.field("invocationId");
@@ -44,7 +44,7 @@ pub async fn workflow(stage: &Stage) {
     stage.say(keyed.header("idempotency-key", "w")).await;
 }
 
-pub async fn refused_workflow(stage: &Stage) {
+pub(super) async fn refused_workflow(stage: &Stage) {
     stage.remark("the answer may come first");
     stage.call("/Approval/r/refuse", json!("too long")).await;
     stage.call("/Approval/r/run", json!("sabbatical")).await;
@@ -54,7 +54,7 @@ pub async fn refused_workflow(stage: &Stage) {
     stage.call("/Approval/r/done", Value::Null).await;
 }
 
-pub async fn unknown_workflow(stage: &Stage) {
+pub(super) async fn unknown_workflow(stage: &Stage) {
     for what in ["attach", "output"] {
         stage.get(&format!("/restate/workflow/Approval/never/{what}")).await;
         stage.get(&format!("/restate/workflow/Nothing/never/{what}")).await;

@@ -22,7 +22,7 @@ const ANSWER_TIMEOUT: Millis = Millis(2_500);
 const PAUSE: Millis = Millis(70);
 
 /// Client of the hosts' front ends.
-pub struct Caller {
+pub(crate) struct Caller {
     who: String,
     pub network: Arc<Network>,
     /// Conditions of the client.
@@ -36,7 +36,7 @@ pub struct Caller {
 
 impl Caller {
     /// Creates a client that has sent no request yet.
-    pub fn new(who: String, network: Arc<Network>) -> Self {
+    pub(crate) fn new(who: String, network: Arc<Network>) -> Self {
         let dice = Mutex::new(Dice::new(network.seed, &who));
         Self {
             who,
@@ -49,17 +49,17 @@ impl Caller {
     }
 
     /// Records that its message stream ended or lost a message.
-    pub fn missed(&self) {
+    pub(crate) fn missed(&self) {
         self.breaks.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Number of times that messages to it may have been lost so far.
-    pub fn misses(&self) -> u64 {
+    pub(crate) fn misses(&self) -> u64 {
         self.breaks.load(Ordering::Relaxed)
     }
 
     /// Sends a request once, to any host that is up. `None` if the outcome is unknown.
-    pub async fn ask(&self, kind: &str, data: Json) -> Option<(u16, Json)> {
+    pub(crate) async fn ask(&self, kind: &str, data: Json) -> Option<(u16, Json)> {
         let head = json!({ "corrId": "c", "version": VERSION });
         let envelope = json!({ "kind": kind, "head": head, "data": data }).to_string();
         if kind.starts_with("task.") && data.get("version").is_some() {
@@ -76,7 +76,7 @@ impl Caller {
     }
 
     /// Sends a request until the answer is definite.
-    pub async fn insist(&self, kind: &str, data: Json) -> (u16, Json) {
+    pub(crate) async fn insist(&self, kind: &str, data: Json) -> (u16, Json) {
         loop {
             if let Some((status, data)) = self.ask(kind, data.clone()).await
                 && !matches!(status, 429 | 500 | 503)
@@ -88,7 +88,7 @@ impl Caller {
     }
 
     /// Repeats everything that it ever sent under claims, as a client does that was away.
-    pub async fn everything_again(&self) {
+    pub(crate) async fn everything_again(&self) {
         let all = std::mem::take(&mut *self.claimed.lock().unwrap_or_else(PoisonError::into_inner));
         if !all.is_empty() {
             self.network.log.count("envelopes sent again by a zombie");
@@ -99,12 +99,12 @@ impl Caller {
     }
 
     /// Sleeps for `length`.
-    pub async fn sleep(&self, length: Millis) {
+    pub(crate) async fn sleep(&self, length: Millis) {
         self.network.runtime.sleep(length).await;
     }
 
     /// True if this fault occurs now.
-    pub fn roll(&self, what: MessageFault) -> bool {
+    pub(crate) fn roll(&self, what: MessageFault) -> bool {
         let happens = self.dice().chance(self.network.network_faults.level(what));
         if happens {
             self.network.log.count(what.kind());
@@ -112,12 +112,12 @@ impl Caller {
         happens
     }
 
-    pub fn dice(&self) -> MutexGuard<'_, Dice> {
+    pub(crate) fn dice(&self) -> MutexGuard<'_, Dice> {
         self.dice.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Random delay of an action under this fault.
-    pub fn delay(&self, what: MessageFault) -> Millis {
+    pub(crate) fn delay(&self, what: MessageFault) -> Millis {
         let most = self.network.network_faults.level(what);
         if most == 0 {
             return Millis(1);

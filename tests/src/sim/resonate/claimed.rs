@@ -17,7 +17,7 @@ const ATTEMPTS: u32 = 3;
 
 /// Reason why a function does not continue.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Stop {
+pub(super) enum Stop {
     /// The function waits for these promises.
     Awaits(BTreeSet<String>),
     /// The function failed with this error.
@@ -29,7 +29,7 @@ pub enum Stop {
 }
 
 /// A claimed task.
-pub struct Claimed {
+pub(super) struct Claimed {
     worker: Arc<Worker>,
     /// Id of the task and its promise.
     pub id: String,
@@ -43,12 +43,12 @@ pub struct Claimed {
 }
 
 /// Record of a step that was begun.
-pub struct Begun(Json);
+pub(super) struct Begun(Json);
 
 impl Claimed {
     /// Creates the task from an answer to `task.create` or `task.acquire`. `None` if the task is
     /// not this worker's.
-    pub fn of(worker: Arc<Worker>, taken: &Json) -> Option<Self> {
+    pub(super) fn of(worker: Arc<Worker>, taken: &Json) -> Option<Self> {
         let (task, record) = (&taken["task"], taken["promise"].clone());
         let id = task["id"].as_str()?.to_owned();
         let mine = task["state"] == "acquired" && task["pid"] == worker.pid();
@@ -67,25 +67,25 @@ impl Claimed {
     }
 
     /// Function to run, with its arguments.
-    pub fn call(&self) -> (String, Vec<Json>) {
+    pub(super) fn call(&self) -> (String, Vec<Json>) {
         let call = decoded(&self.record["param"]);
         let function = call["func"].as_str().unwrap_or_default().to_owned();
         (function, call["args"].as_array().cloned().unwrap_or_default())
     }
 
     /// Prepares for a run of the body from its start.
-    pub fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         self.next = 0;
         self.open.clear();
     }
 
     /// Does the task's own work: an external effect. Returns its receipt.
-    pub async fn work(&mut self) -> Json {
+    pub(super) async fn work(&mut self) -> Json {
         self.worker.works(&self.id.clone()).await
     }
 
     /// Runs a step in this worker.
-    pub async fn step(&mut self) -> Result<Json, Stop> {
+    pub(super) async fn step(&mut self) -> Result<Json, Stop> {
         let id = self.child();
         let record = self.created(&id, json!({ "resonate:scope": "local" }), None, None).await?;
         if record["state"] != "pending" {
@@ -98,7 +98,7 @@ impl Claimed {
     }
 
     /// Begins a call of a function elsewhere.
-    pub async fn call_of(
+    pub(super) async fn call_of(
         &mut self,
         function: &str,
         input: u64,
@@ -113,7 +113,7 @@ impl Claimed {
     }
 
     /// Begins to sleep. Released clients differ in whether the timer has a target.
-    pub async fn sleep(&mut self, length: i64) -> Result<Begun, Stop> {
+    pub(super) async fn sleep(&mut self, length: i64) -> Result<Begun, Stop> {
         let id = self.child();
         let mut tags =
             json!({ "resonate:timer": "true", "resonate:scope": "global", "resonate:branch": id });
@@ -124,13 +124,13 @@ impl Claimed {
     }
 
     /// Creates a promise that is settled from outside.
-    pub async fn promise(&mut self) -> Result<Begun, Stop> {
+    pub(super) async fn promise(&mut self) -> Result<Begun, Stop> {
         let id = self.child();
         self.created(&id, json!({ "resonate:scope": "global" }), None, None).await.map(Begun)
     }
 
     /// Outcome of a step. If it is pending, the function must wait.
-    pub fn done(&mut self, begun: &Begun) -> Result<Json, Stop> {
+    pub(super) fn done(&mut self, begun: &Begun) -> Result<Json, Stop> {
         match begun.0["state"].as_str() {
             Some("pending") => Err(Stop::Awaits(self.open.clone())),
             _ => outcome(&begun.0),
@@ -139,7 +139,7 @@ impl Claimed {
 
     /// Suspends the task until one of these promises is settled. Returns true if one already is, so
     /// that the function continues immediately.
-    pub async fn suspend(&mut self, awaited: &BTreeSet<String>) -> Result<bool, Stop> {
+    pub(super) async fn suspend(&mut self, awaited: &BTreeSet<String>) -> Result<bool, Stop> {
         let action = |awaited: &String| {
             let data = json!({ "awaited": awaited, "awaiter": self.id });
             json!({ "kind": "promise.register_callback", "head": {}, "data": data })
@@ -153,7 +153,7 @@ impl Claimed {
     }
 
     /// Completes the task.
-    pub async fn fulfill(&mut self, state: &str, value: &Json) -> Result<(), Stop> {
+    pub(super) async fn fulfill(&mut self, state: &str, value: &Json) -> Result<(), Stop> {
         let data = json!({ "id": self.id, "state": state, "value": encoded(value) });
         let action = json!({ "kind": "promise.settle", "head": {}, "data": data });
         let data = json!({ "id": self.id, "version": self.version, "action": action });
@@ -245,17 +245,17 @@ fn outcome(record: &Json) -> Result<Json, Stop> {
 }
 
 /// Encodes a value as released clients write it.
-pub fn encoded(value: &Json) -> Json {
+pub(super) fn encoded(value: &Json) -> Json {
     json!({ "headers": {}, "data": BASE64_STANDARD.encode(value.to_string()) })
 }
 
 /// Decodes a value as released clients read it.
-pub fn decoded(value: &Json) -> Json {
+pub(super) fn decoded(value: &Json) -> Json {
     let bytes = BASE64_STANDARD.decode(value["data"].as_str().unwrap_or_default());
     serde_json::from_slice(&bytes.unwrap_or_default()).unwrap_or_default()
 }
 
 /// Receipt of a run of a step.
-pub fn receipt(key: &str, run: u32) -> Json {
+pub(super) fn receipt(key: &str, run: u32) -> Json {
     serde_json::from_str(&effects::receipt(key, run)).expect("receipts are JSON")
 }

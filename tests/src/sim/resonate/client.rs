@@ -23,7 +23,7 @@ const NEVER: i64 = 9_000_000_000_000;
 const PAUSE: Millis = Millis(230);
 
 /// A client of the Resonate protocol.
-pub struct Client {
+pub(crate) struct Client {
     caller: Arc<Caller>,
     workers: Vec<Arc<Worker>>,
     told: Mutex<BTreeMap<String, Json>>,
@@ -31,7 +31,7 @@ pub struct Client {
 
 impl Client {
     /// Starts a client that listens from now on.
-    pub fn start(network: Arc<Network>, workers: Vec<Arc<Worker>>) -> Arc<Self> {
+    pub(crate) fn start(network: Arc<Network>, workers: Vec<Arc<Worker>>) -> Arc<Self> {
         let caller = Arc::new(Caller::new("r-client".into(), network.clone()));
         let client = Arc::new(Self { caller: caller.clone(), workers, told: Mutex::default() });
         let hearer = client.clone();
@@ -43,12 +43,12 @@ impl Client {
     }
 
     /// Settlements that it received, by promise.
-    pub fn told(&self) -> MutexGuard<'_, BTreeMap<String, Json>> {
+    pub(crate) fn told(&self) -> MutexGuard<'_, BTreeMap<String, Json>> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Performs an errand until it is complete.
-    pub async fn act(&self, id: &str, errand: &Errand) {
+    pub(crate) async fn act(&self, id: &str, errand: &Errand) {
         match errand {
             Errand::Rpc { function, input, deadline } => {
                 let new = created(id, function, *input, "poll://any@workers", *deadline);

@@ -27,7 +27,7 @@ use super::super::dice::Dice;
 
 /// Front end of one incarnation of a host.
 #[derive(Clone)]
-pub struct Endpoint {
+pub(crate) struct Endpoint {
     router: Router,
     /// Cancelled when the host is stopped gracefully.
     stopping: CancellationToken,
@@ -49,7 +49,7 @@ impl ComponentInspector for NoUploads {
 impl Endpoint {
     /// Creates a front end for `host`, which delivers its messages from now on. Departed workers
     /// keep their claims for `grace`.
-    pub fn of(host: &Host, grace: Option<Millis>) -> Self {
+    pub(crate) fn of(host: &Host, grace: Option<Millis>) -> Self {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 7_766));
         let access =
             AccessControl::new(address, None, false, Vec::new()).expect("loopback is safe");
@@ -61,12 +61,12 @@ impl Endpoint {
     }
 
     /// Ends its streams as a host does on a graceful stop.
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.stopping.cancel();
     }
 
     /// Answer to an envelope. `None` if the host is gone before the answer arrives.
-    pub async fn ask(&self, envelope: String) -> Option<(u16, Json)> {
+    pub(crate) async fn ask(&self, envelope: String) -> Option<(u16, Json)> {
         let request = Request::post("/").header(header::HOST, "localhost:7766");
         let request = request.body(Body::from(envelope)).expect("a request");
         let answering = async {
@@ -83,7 +83,7 @@ impl Endpoint {
     }
 
     /// Opens the message stream of a worker. `None` if the host refuses or is gone.
-    pub async fn listen(&self, group: &str, id: &str) -> Option<Messages> {
+    pub(crate) async fn listen(&self, group: &str, id: &str) -> Option<Messages> {
         let request = Request::get(format!("/poll/{group}/{id}"));
         let request = request.header(header::HOST, "localhost:7766").body(Body::empty());
         let request = request.expect("a request");
@@ -97,14 +97,14 @@ impl Endpoint {
 }
 
 /// Message stream of a worker.
-pub struct Messages {
+pub(crate) struct Messages {
     frames: BodyDataStream,
     gone: CancellationToken,
 }
 
 impl Messages {
     /// Next message. `None` if the stream has broken.
-    pub async fn next(&mut self) -> Option<Json> {
+    pub(crate) async fn next(&mut self) -> Option<Json> {
         loop {
             let frame = tokio::select! {
                 biased;
@@ -121,23 +121,23 @@ impl Messages {
 
 /// Endpoints of the hosts that are up.
 #[derive(Default)]
-pub struct Endpoints(Mutex<BTreeMap<u64, Endpoint>>);
+pub(crate) struct Endpoints(Mutex<BTreeMap<u64, Endpoint>>);
 
 impl Endpoints {
     /// Adds the endpoint of an incarnation.
-    pub fn add(&self, life: u64, endpoint: Endpoint) {
+    pub(crate) fn add(&self, life: u64, endpoint: Endpoint) {
         self.endpoints().insert(life, endpoint);
     }
 
     /// Removes the endpoint of an incarnation, and ends its streams.
-    pub fn remove(&self, life: u64) {
+    pub(crate) fn remove(&self, life: u64) {
         if let Some(endpoint) = self.endpoints().remove(&life) {
             endpoint.gone.cancel();
         }
     }
 
     /// A random endpoint. `None` if no host is up.
-    pub fn any(&self, dice: &mut Dice) -> Option<Endpoint> {
+    pub(crate) fn any(&self, dice: &mut Dice) -> Option<Endpoint> {
         let endpoints: Vec<Endpoint> = self.endpoints().values().cloned().collect();
         (!endpoints.is_empty()).then(|| dice.pick(&endpoints))
     }

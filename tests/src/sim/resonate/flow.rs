@@ -5,13 +5,13 @@ use serde_json::{Value as Json, json};
 use super::claimed::{Claimed, Stop};
 
 /// Workflows in scenarios.
-pub const FUNCTIONS: [&str; 8] =
+pub(crate) const FUNCTIONS: [&str; 8] =
     ["chain", "spread", "fibonacci", "human", "bridge", "careful", "hasty", "work"];
 
 const WORKERS: &str = "poll://any@workers";
 
 /// Runs the body of a task from its start until it must wait.
-pub async fn run(task: &mut Claimed) -> Result<Json, Stop> {
+pub(super) async fn run(task: &mut Claimed) -> Result<Json, Stop> {
     task.begin();
     let (function, arguments) = task.call();
     let input = arguments.first().and_then(Json::as_u64).unwrap_or_default();

@@ -14,7 +14,7 @@ use super::{super::fault::MessageFault, caller::Caller};
 const PAUSE: Millis = Millis(150);
 
 /// Listens forever. Each message is handled in a separate task on `runtime`.
-pub async fn listen(
+pub(super) async fn listen(
     caller: Arc<Caller>,
     runtime: Arc<SimRuntime>,
     group: &'static str,

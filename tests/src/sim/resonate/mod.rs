@@ -18,8 +18,8 @@ mod flow;
 mod inbox;
 mod worker;
 
-pub use client::Client;
-pub use endpoint::{Endpoint, Endpoints};
+pub(super) use client::Client;
+pub(super) use endpoint::{Endpoint, Endpoints};
 pub use errand::Errand;
-pub use flow::FUNCTIONS;
-pub use worker::Worker;
+pub(super) use flow::FUNCTIONS;
+pub(super) use worker::Worker;

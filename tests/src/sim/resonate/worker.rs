@@ -25,7 +25,7 @@ const TTL: i64 = 3_000;
 const RELUCTANT: u64 = 40;
 
 /// A simulated worker.
-pub struct Worker {
+pub(crate) struct Worker {
     name: String,
     caller: Arc<Caller>,
     effects: Arc<Effects>,
@@ -39,7 +39,7 @@ pub struct Worker {
 
 impl Worker {
     /// Starts a worker.
-    pub fn start(
+    pub(crate) fn start(
         number: usize,
         network: Arc<Network>,
         effects: Arc<Effects>,
@@ -56,27 +56,27 @@ impl Worker {
     }
 
     /// Process id that it sends to hosts.
-    pub fn pid(&self) -> &str {
+    pub(crate) fn pid(&self) -> &str {
         &self.name
     }
 
     /// Client through which it sends requests.
-    pub fn caller(&self) -> &Caller {
+    pub(crate) fn caller(&self) -> &Caller {
         &self.caller
     }
 
     /// True if it names steps as `root:0.1`, and not `root.0.1`.
-    pub fn is_of_the_colon_dialect(&self) -> bool {
+    pub(crate) fn is_of_the_colon_dialect(&self) -> bool {
         self.colon
     }
 
     /// Separator between an id and the number of a step.
-    pub fn separator(&self, id: &str) -> char {
+    pub(crate) fn separator(&self, id: &str) -> char {
         if self.colon && !id.contains(':') { ':' } else { '.' }
     }
 
     /// Dies with all work in progress, and restarts after `down`.
-    pub async fn die(self: &Arc<Self>, down: i64) {
+    pub(crate) async fn die(self: &Arc<Self>, down: i64) {
         let Some(life) = self.life().take() else { return };
         life.crash();
         self.held().clear();
@@ -86,7 +86,7 @@ impl Worker {
 
     /// Freezes the worker for `lasts`. Then it continues as if no time had passed, and repeats its
     /// requests.
-    pub async fn freeze(&self, lasts: i64) {
+    pub(crate) async fn freeze(&self, lasts: i64) {
         self.caller.conditions.frozen.store(true, Ordering::Relaxed);
         self.caller.sleep(Millis(lasts)).await;
         self.caller.conditions.thaw();
@@ -95,20 +95,20 @@ impl Worker {
     }
 
     /// Sends no heartbeats for `lasts`.
-    pub async fn fall_silent(&self, lasts: i64) {
+    pub(crate) async fn fall_silent(&self, lasts: i64) {
         self.caller.conditions.heartless.store(true, Ordering::Relaxed);
         self.caller.sleep(Millis(lasts)).await;
         self.caller.conditions.heartless.store(false, Ordering::Relaxed);
     }
 
     /// Ends its faults: it sends heartbeats again, and is unfrozen.
-    pub fn heal(&self) {
+    pub(crate) fn heal(&self) {
         self.caller.conditions.heartless.store(false, Ordering::Relaxed);
         self.caller.conditions.thaw();
     }
 
     /// Runs a task that it was handed.
-    pub fn take(self: &Arc<Self>, taken: Json) {
+    pub(crate) fn take(self: &Arc<Self>, taken: Json) {
         let worker = self.clone();
         self.begin(async move {
             if let Some(task) = Claimed::of(worker.clone(), &taken) {
@@ -118,7 +118,7 @@ impl Worker {
     }
 
     /// Makes an external effect. Returns the receipt with the number of the run.
-    pub async fn works(&self, key: &str) -> Json {
+    pub(crate) async fn works(&self, key: &str) -> Json {
         let run = self.effects.ran(key);
         self.caller.sleep(Millis(self.effects.length(key, run))).await;
         self.caller.conditions.going().await;

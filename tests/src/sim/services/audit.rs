@@ -25,13 +25,13 @@ use super::{
 const SCHEME: &str = "restate://";
 
 /// True if an invocation is of a service.
-pub fn is_service(rows: &Snapshot, id: &PromiseId) -> bool {
+pub(crate) fn is_service(rows: &Snapshot, id: &PromiseId) -> bool {
     let target = rows.promises.get(id).and_then(Promise::target);
     target.is_some_and(|target| target.starts_with(SCHEME))
 }
 
 /// Violations at an end.
-pub fn end(rows: &Snapshot, witness: &Witness, done: impl Fn(&str) -> u64) -> Vec<String> {
+pub(super) fn end(rows: &Snapshot, witness: &Witness, done: impl Fn(&str) -> u64) -> Vec<String> {
     let mut wrong = Vec::new();
     let callees = callees(rows);
     for (by, callees) in callees.iter().filter(|(_, callees)| callees.len() > 1) {
@@ -168,7 +168,7 @@ fn state(rows: &Snapshot, stock: &str, name: &str) -> Json {
 }
 
 /// Differences from the run without faults that neither faults nor clients explain.
-pub fn refines(scenario: &Scenario, ours: &Snapshot, theirs: &Snapshot) -> Vec<String> {
+pub(crate) fn refines(scenario: &Scenario, ours: &Snapshot, theirs: &Snapshot) -> Vec<String> {
     let mut wrong = Vec::new();
     let interfered: BTreeSet<&str> =
         scenario.ops.iter().filter(|(_, op)| op.interferes()).map(|(_, op)| op.id()).collect();

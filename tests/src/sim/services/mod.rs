@@ -21,16 +21,14 @@ use segno_services::{
 };
 use segno_store::Store as _;
 
-pub use self::{
-    audit::{is_service, refines},
-    errand::Errand,
-};
+pub(super) use self::audit::{is_service, refines};
+pub use self::errand::Errand;
 use self::{way::Way, witness::Witness};
 use super::{event_log::EventLog, fault::Fault, network::Network, scenario::Scenario};
 use crate::world::deployment::{TestConnector, TestDeployment, registration};
 
 /// Number of deployments at the start.
-pub const DEPLOYMENTS: usize = 2;
+pub(super) const DEPLOYMENTS: usize = 2;
 
 /// Protocol mode of a deployment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +40,7 @@ pub struct Mode {
 }
 
 /// All deployments: the first ones, followed by the newer one of each, behind the same connection.
-pub struct Services {
+pub(super) struct Services {
     deployments: [Arc<TestDeployment>; 2 * DEPLOYMENTS],
     ways: [Arc<Way>; DEPLOYMENTS],
     modes: [Mode; DEPLOYMENTS],
@@ -51,7 +49,7 @@ pub struct Services {
 
 impl Services {
     /// Creates the deployments of a scenario. `None` if it has none.
-    pub fn new(scenario: &Scenario, log: &Arc<EventLog>) -> Option<Arc<Self>> {
+    pub(super) fn new(scenario: &Scenario, log: &Arc<EventLog>) -> Option<Arc<Self>> {
         let modes = scenario.deployments?;
         let witness = Arc::new(Witness::new(log.clone()));
         let ways = [0, 1].map(|number| {
@@ -71,14 +69,14 @@ impl Services {
     }
 
     /// Registers the first deployments.
-    pub async fn register(&self, network: &Network) {
+    pub(super) async fn register(&self, network: &Network) {
         for number in 0..DEPLOYMENTS {
             self.put(network, number).await;
         }
     }
 
     /// Registers the newer version of a deployment. Invocations that begin from now on use it.
-    pub async fn upgrade(&self, network: &Network, deployment: usize) {
+    pub(super) async fn upgrade(&self, network: &Network, deployment: usize) {
         self.put(network, deployment + DEPLOYMENTS).await;
     }
 
@@ -92,7 +90,7 @@ impl Services {
     }
 
     /// Connection to a deployment.
-    pub fn way(&self, deployment: usize) -> &Way {
+    pub(super) fn way(&self, deployment: usize) -> &Way {
         &self.ways[deployment]
     }
 
@@ -102,23 +100,23 @@ impl Services {
     }
 
     /// Ends all faults.
-    pub fn heal(&self) {
+    pub(super) fn heal(&self) {
         self.ways.iter().for_each(|way| way.heal());
     }
 
     /// Forgets all observations, because everything starts again.
-    pub fn begin_anew(&self) {
+    pub(super) fn begin_anew(&self) {
         self.witness.forget();
     }
 
     /// Violations of services at the end.
-    pub fn end(&self, rows: &Snapshot) -> Vec<String> {
+    pub(super) fn end(&self, rows: &Snapshot) -> Vec<String> {
         audit::end(rows, &self.witness, |run| self.done(run))
     }
 }
 
 /// Connects to each deployment by its number, which is its address.
-pub struct ToServices(pub Arc<Services>);
+pub(super) struct ToServices(pub Arc<Services>);
 
 #[async_trait]
 impl Connector for ToServices {

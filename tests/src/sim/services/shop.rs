@@ -24,7 +24,7 @@ const ABORT: u64 = 900;
 type Ended = Result<Json, Failure>;
 
 /// Manifest of a deployment.
-pub fn manifest(number: usize, mode: Mode) -> Json {
+pub(super) fn manifest(number: usize, mode: Mode) -> Json {
     let service = |name: &str, ty: &str, handlers: Json| {
         json!({
             "name": name,
@@ -60,7 +60,7 @@ pub fn manifest(number: usize, mode: Mode) -> Json {
 }
 
 /// Handlers of a deployment.
-pub fn deployment(number: usize, witness: &Arc<Witness>) -> TestDeployment {
+pub(super) fn deployment(number: usize, witness: &Arc<Witness>) -> TestDeployment {
     macro_rules! with {
         ($deployment:expr, $($name:literal => $handler:expr),*) => {
             $deployment$(.with($name, {

@@ -14,7 +14,7 @@ use super::super::{
 use crate::world::deployment::{Fate, Line};
 
 /// Connection to one deployment.
-pub struct Way {
+pub(crate) struct Way {
     deployment: usize,
     log: Arc<EventLog>,
     /// Planned faults, by the number of the frame.
@@ -24,17 +24,21 @@ pub struct Way {
 
 impl Way {
     /// Creates the connection to the deployment with this number.
-    pub fn new(deployment: usize, planned: BTreeMap<u64, FrameFault>, log: Arc<EventLog>) -> Self {
+    pub(crate) fn new(
+        deployment: usize,
+        planned: BTreeMap<u64, FrameFault>,
+        log: Arc<EventLog>,
+    ) -> Self {
         Self { deployment, log, planned: Mutex::new(planned), absence: Mutex::new(None) }
     }
 
     /// Makes the deployment unavailable from now on. `None` makes it available again.
-    pub fn set(&self, absence: Option<Absence>) {
+    pub(crate) fn set(&self, absence: Option<Absence>) {
         *lock(&self.absence) = absence;
     }
 
     /// Ends all faults.
-    pub fn heal(&self) {
+    pub(crate) fn heal(&self) {
         self.set(None);
         lock(&self.planned).clear();
     }

@@ -11,19 +11,19 @@ use serde_json::Value as Json;
 use super::super::event_log::EventLog;
 
 /// Observations so far.
-pub struct Witness {
+pub(super) struct Witness {
     log: Arc<EventLog>,
     seen: Mutex<BTreeMap<String, Json>>,
 }
 
 impl Witness {
     /// Creates a witness without observations.
-    pub fn new(log: Arc<EventLog>) -> Self {
+    pub(super) fn new(log: Arc<EventLog>) -> Self {
         Self { log, seen: Mutex::default() }
     }
 
     /// Records that `what` had this value. A different earlier value is a finding.
-    pub fn saw(&self, what: &str, value: &Json) {
+    pub(super) fn saw(&self, what: &str, value: &Json) {
         let mut seen = self.seen();
         let first = seen.entry(what.to_owned()).or_insert_with(|| value.clone());
         if first != value {
@@ -32,17 +32,17 @@ impl Witness {
     }
 
     /// Records a violation as a finding.
-    pub fn wrong(&self, what: impl std::fmt::Display) {
+    pub(super) fn wrong(&self, what: impl std::fmt::Display) {
         self.log.finding(format_args!("service: {what}"));
     }
 
     /// Recorded value of `what`. `None` if there is none.
-    pub fn known(&self, what: &str) -> Option<Json> {
+    pub(super) fn known(&self, what: &str) -> Option<Json> {
         self.seen().get(what).cloned()
     }
 
     /// Forgets all observations, because everything starts again.
-    pub fn forget(&self) {
+    pub(super) fn forget(&self) {
         self.seen().clear();
     }
 

@@ -22,7 +22,7 @@ use segno_restate::{
 const MISMATCH: u16 = 570;
 
 /// State machine of an attempt.
-pub struct EntryAttempt {
+pub(super) struct EntryAttempt {
     version: ProtocolVersion,
     phase: Phase,
     start: StartMessage,
@@ -55,7 +55,7 @@ enum Phase {
 
 impl EntryAttempt {
     /// Creates an attempt in `version`, V1 to V3.
-    pub fn new(version: ProtocolVersion) -> Self {
+    pub(super) fn new(version: ProtocolVersion) -> Self {
         Self {
             version,
             phase: Phase::Start,
@@ -76,7 +76,7 @@ impl EntryAttempt {
     ///
     /// # Errors
     /// A [`ProtocolViolation`]; the attempt is then over, and an error frame that reports it is written.
-    pub fn receive(&mut self, bytes: &[u8]) -> Result<(), ProtocolViolation> {
+    pub(super) fn receive(&mut self, bytes: &[u8]) -> Result<(), ProtocolViolation> {
         let frame =
             Frame::from_bytes(bytes).ok_or_else(|| ProtocolViolation::new("is not one frame"));
         let message = frame.and_then(|frame| Message::decode(&frame, self.version));
@@ -133,7 +133,7 @@ impl EntryAttempt {
     }
 
     /// Marks the end of the request's body.
-    pub fn end_of_input(&mut self) {
+    pub(super) fn end_of_input(&mut self) {
         self.input_ended = true;
         if matches!(self.phase, Phase::Start | Phase::Journal(_)) {
             self.fail(ErrorMessage::new(571, "the request ended before its journal"));
@@ -141,37 +141,37 @@ impl EntryAttempt {
     }
 
     /// True if the request's body has ended.
-    pub fn input_ended(&self) -> bool {
+    pub(super) fn input_ended(&self) -> bool {
         self.input_ended
     }
 
     /// True if the handler can run.
-    pub fn is_ready(&self) -> bool {
+    pub(super) fn is_ready(&self) -> bool {
         self.phase == Phase::Ready
     }
 
     /// True if the last frame was written.
-    pub fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.phase == Phase::Closed
     }
 
     /// Id of the invocation, as sent by the host.
-    pub fn id(&self) -> &Bytes {
+    pub(super) fn id(&self) -> &Bytes {
         &self.start.id
     }
 
     /// Input of the invocation.
-    pub fn input(&self) -> &Bytes {
+    pub(super) fn input(&self) -> &Bytes {
         &self.input
     }
 
     /// Takes the frames to send.
-    pub fn take_output(&mut self) -> Bytes {
+    pub(super) fn take_output(&mut self) -> Bytes {
         self.out.split().freeze()
     }
 
     /// Takes the next notification for the handler.
-    pub fn next_told(&mut self) -> Option<(NotificationId, NotificationResult)> {
+    pub(super) fn next_told(&mut self) -> Option<(NotificationId, NotificationResult)> {
         self.told.pop_front()
     }
 
@@ -179,7 +179,7 @@ impl EntryAttempt {
     ///
     /// # Errors
     /// If the journal has another entry there.
-    pub fn ask(&mut self, asked: impl Into<Entry>) -> Result<u32, ErrorMessage> {
+    pub(super) fn ask(&mut self, asked: impl Into<Entry>) -> Result<u32, ErrorMessage> {
         let asked = asked.into();
         let Some(recorded) = self.recorded.pop_front() else {
             let index = self.write_entry(&asked, Flags::NONE);
@@ -205,7 +205,7 @@ impl EntryAttempt {
     ///
     /// # Errors
     /// If the journal has another entry there.
-    pub fn run(&mut self, name: &str) -> Result<RunHandle, ErrorMessage> {
+    pub(super) fn run(&mut self, name: &str) -> Result<RunHandle, ErrorMessage> {
         let execute = self.recorded.is_empty();
         let completion_id = match execute {
             true => self.next_index + 1,
@@ -215,7 +215,7 @@ impl EntryAttempt {
     }
 
     /// Writes a run with its outcome. The handler is notified once the outcome is stored.
-    pub fn propose_run(&mut self, name: &str, outcome: OperationOutcome) {
+    pub(super) fn propose_run(&mut self, name: &str, outcome: OperationOutcome) {
         let result = EntryResult::from(outcome);
         let run = Run { name: name.to_owned(), result: Some(result.clone()) };
         let index = self.write_entry(&run.into(), Flags::REQUIRES_ACK);
@@ -226,7 +226,7 @@ impl EntryAttempt {
     ///
     /// # Errors
     /// If the journal has another entry there.
-    pub fn state(&mut self, key: &'static str) -> Result<StateRead, ErrorMessage> {
+    pub(super) fn state(&mut self, key: &'static str) -> Result<StateRead, ErrorMessage> {
         let key = Bytes::from_static(key.as_bytes());
         let known = match self.state.get(&key) {
             Some(known) => Some(known.clone()),
@@ -249,7 +249,11 @@ impl EntryAttempt {
     ///
     /// # Errors
     /// If the journal has another entry there.
-    pub fn set_state(&mut self, key: &'static str, content: Vec<u8>) -> Result<(), ErrorMessage> {
+    pub(super) fn set_state(
+        &mut self,
+        key: &'static str,
+        content: Vec<u8>,
+    ) -> Result<(), ErrorMessage> {
         let (key, value) = (Bytes::from_static(key.as_bytes()), Bytes::from(content));
         self.state.insert(key.clone(), Some(value.clone()));
         let set = mutable::SetState { key, value, ..mutable::SetState::default() };
@@ -260,7 +264,7 @@ impl EntryAttempt {
     ///
     /// # Errors
     /// If the journal has further entries.
-    pub fn suspend(&mut self, entry_indexes: Vec<u32>) -> Result<(), ErrorMessage> {
+    pub(super) fn suspend(&mut self, entry_indexes: Vec<u32>) -> Result<(), ErrorMessage> {
         if let Some(recorded) = self.recorded.front() {
             let what = format!("the handler waits, and the journal goes on with {recorded:?}");
             return Err(ErrorMessage::new(MISMATCH, what));
@@ -274,7 +278,7 @@ impl EntryAttempt {
     ///
     /// # Errors
     /// If the journal has another entry there.
-    pub fn finish(&mut self, outcome: OperationOutcome) -> Result<(), ErrorMessage> {
+    pub(super) fn finish(&mut self, outcome: OperationOutcome) -> Result<(), ErrorMessage> {
         self.ask(Output { name: String::new(), result: Some(outcome.into()) })?;
         self.write(&Message::End);
         self.phase = Phase::Closed;
@@ -282,7 +286,7 @@ impl EntryAttempt {
     }
 
     /// Ends the attempt with an error. No-op if it is over.
-    pub fn fail(&mut self, error: ErrorMessage) {
+    pub(super) fn fail(&mut self, error: ErrorMessage) {
         if self.phase != Phase::Closed {
             let ErrorMessage { code, message, .. } = error;
             self.write(&Message::Error(mutable::ErrorMessage {

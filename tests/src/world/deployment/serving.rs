@@ -28,7 +28,7 @@ use super::{
 };
 
 /// State shared by a handler and its attempt.
-pub struct Shared {
+pub(super) struct Shared {
     pub attempt: Side,
     pub results: HashMap<NotificationId, NotificationResult>,
     pub waits: BTreeSet<NotificationId>,
@@ -39,14 +39,14 @@ pub struct Shared {
 }
 
 /// A run that takes time.
-pub struct SlowRun {
+pub(super) struct SlowRun {
     pub over: BoxFuture<()>,
     pub name: String,
     pub id: NotificationId,
     pub outcome: OperationOutcome,
 }
 
-pub struct Serving {
+pub(super) struct Serving {
     deployment: Arc<TestDeployment>,
     version: ProtocolVersion,
     attempt: Arc<Mutex<Shared>>,
@@ -70,7 +70,7 @@ type Passed = (Bytes, Option<u64>);
 
 impl Serving {
     /// Creates an attempt from the first frame.
-    pub fn new(
+    pub(super) fn new(
         deployment: Arc<TestDeployment>,
         version: ProtocolVersion,
         handler: Handler,
@@ -146,7 +146,7 @@ impl Serving {
 
     /// Starts the attempt. It continues independently of the host's reads, until the host drops the
     /// stream.
-    pub fn start(mut self) -> Box<dyn ResponseStream> {
+    pub(super) fn start(mut self) -> Box<dyn ResponseStream> {
         let (sender, frames) = mpsc::channel(64);
         let deployment = self.deployment.clone();
         let serving = async move {

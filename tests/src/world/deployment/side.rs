@@ -20,7 +20,7 @@ use segno_restate::{
 use super::entry_attempt::EntryAttempt;
 
 /// The deployment's side of an attempt.
-pub enum Side {
+pub(super) enum Side {
     /// V5 to V7.
     Commands(Box<DeploymentAttempt>),
     /// V1 to V3.
@@ -41,7 +41,7 @@ macro_rules! both {
 
 impl Side {
     /// Creates an attempt in this version.
-    pub fn new(version: ProtocolVersion) -> Self {
+    pub(super) fn new(version: ProtocolVersion) -> Self {
         match version.family() {
             ProtocolFamily::Immutable => Self::Commands(Box::new(DeploymentAttempt::new(version))),
             ProtocolFamily::Mutable => Self::Entries(Box::new(EntryAttempt::new(version))),
@@ -52,12 +52,12 @@ impl Side {
     ///
     /// # Errors
     /// A [`ProtocolViolation`]; the attempt is then over.
-    pub fn receive(&mut self, frame: &[u8]) -> Result<(), ProtocolViolation> {
+    pub(super) fn receive(&mut self, frame: &[u8]) -> Result<(), ProtocolViolation> {
         both!(self, attempt => attempt.receive(frame))
     }
 
     /// Marks the end of the request's body.
-    pub fn end_of_input(&mut self) {
+    pub(super) fn end_of_input(&mut self) {
         match self {
             Self::Commands(attempt) => drop(attempt.end_of_input()),
             Self::Entries(attempt) => attempt.end_of_input(),
@@ -65,32 +65,32 @@ impl Side {
     }
 
     /// True if the request's body has ended.
-    pub fn input_ended(&self) -> bool {
+    pub(super) fn input_ended(&self) -> bool {
         both!(self, attempt => attempt.input_ended())
     }
 
     /// True if the handler can run.
-    pub fn is_ready(&self) -> bool {
+    pub(super) fn is_ready(&self) -> bool {
         both!(self, attempt => attempt.is_ready())
     }
 
     /// True if the last frame was written.
-    pub fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         both!(self, attempt => attempt.is_over())
     }
 
     /// Takes the frames to send.
-    pub fn take_output(&mut self) -> Bytes {
+    pub(super) fn take_output(&mut self) -> Bytes {
         both!(self, attempt => attempt.take_output())
     }
 
     /// Ends the attempt with an error.
-    pub fn fail(&mut self, error: ErrorMessage) {
+    pub(super) fn fail(&mut self, error: ErrorMessage) {
         both!(self, attempt => attempt.fail(error));
     }
 
     /// Id of the invocation.
-    pub fn id(&self) -> String {
+    pub(super) fn id(&self) -> String {
         let id = match self {
             Self::Commands(attempt) => &attempt.start().id,
             Self::Entries(attempt) => attempt.id(),
@@ -99,7 +99,7 @@ impl Side {
     }
 
     /// Input of the invocation.
-    pub fn input(&self) -> Bytes {
+    pub(super) fn input(&self) -> Bytes {
         match self {
             Self::Commands(attempt) => attempt.input().value.clone().unwrap_or_default().content,
             Self::Entries(attempt) => attempt.input().clone(),
@@ -107,7 +107,7 @@ impl Side {
     }
 
     /// Takes the next notification for the handler.
-    pub fn next_told(&mut self) -> Asked<Option<(NotificationId, NotificationResult)>> {
+    pub(super) fn next_told(&mut self) -> Asked<Option<(NotificationId, NotificationResult)>> {
         match self {
             Self::Commands(attempt) => {
                 let told = attempt.next_notification().map_err(|error| error.to_message())?;
@@ -119,7 +119,7 @@ impl Side {
 
     /// Suspends the attempt until one of `waits` or all of `all` complete, or the invocation is
     /// cancelled.
-    pub fn suspend(
+    pub(super) fn suspend(
         &mut self,
         waits: &BTreeSet<NotificationId>,
         all: &BTreeSet<NotificationId>,
@@ -145,7 +145,7 @@ impl Side {
     }
 
     /// Ends the invocation.
-    pub fn finish(&mut self, outcome: OperationOutcome) -> Asked<()> {
+    pub(super) fn finish(&mut self, outcome: OperationOutcome) -> Asked<()> {
         match self {
             Self::Commands(attempt) => attempt.finish(outcome).map_err(|error| error.to_message()),
             Self::Entries(attempt) => attempt.finish(outcome),
@@ -153,7 +153,7 @@ impl Side {
     }
 
     /// Issues a run. Returns the id of its completion. Calls `outcome` if the run must be executed.
-    pub fn run(
+    pub(super) fn run(
         &mut self,
         name: &str,
         outcome: impl FnOnce() -> OperationOutcome,
@@ -180,7 +180,7 @@ impl Side {
 
     /// Begins a run whose outcome is proposed later. Returns the id of its completion, and true if
     /// the run must be executed.
-    pub fn begin_run(&mut self, name: &str) -> Asked<(NotificationId, bool)> {
+    pub(super) fn begin_run(&mut self, name: &str) -> Asked<(NotificationId, bool)> {
         let run = match self {
             Self::Commands(attempt) => attempt.run(name).map_err(|error| error.to_message())?,
             Self::Entries(attempt) => attempt.run(name)?,
@@ -189,7 +189,7 @@ impl Side {
     }
 
     /// Proposes the outcome of a run that has begun.
-    pub fn propose_run(
+    pub(super) fn propose_run(
         &mut self,
         name: &str,
         id: &NotificationId,
@@ -208,14 +208,14 @@ impl Side {
     }
 
     /// Issues a run that is never executed.
-    pub fn run_undone(&mut self, name: &str) -> Asked<NotificationId> {
+    pub(super) fn run_undone(&mut self, name: &str) -> Asked<NotificationId> {
         let Self::Commands(attempt) = self else { panic!("it is one of entries") };
         let run = attempt.run(name).map_err(|error| error.to_message())?;
         Ok(NotificationId::Completion(run.completion_id))
     }
 
     /// Issues a sleep. Returns the id of its completion.
-    pub fn sleep(&mut self, wake_up_at_ms: u64) -> Asked<NotificationId> {
+    pub(super) fn sleep(&mut self, wake_up_at_ms: u64) -> Asked<NotificationId> {
         let completion = match self {
             Self::Commands(attempt) => {
                 attempt.sleep(wake_up_at_ms, "").map_err(|error| error.to_message())?
@@ -228,20 +228,20 @@ impl Side {
     }
 
     /// Issues a call of V5 to V7. Returns the id of its result.
-    pub fn ask_for(&mut self, call: Call) -> Asked<NotificationId> {
+    pub(super) fn ask_for(&mut self, call: Call) -> Asked<NotificationId> {
         let Self::Commands(attempt) = self else { panic!("it is one of entries") };
         let asked = attempt.call(call).map_err(|error| error.to_message())?;
         Ok(NotificationId::Completion(asked.result))
     }
 
     /// Writes an entry of V1 to V3. Returns its index.
-    pub fn enter(&mut self, entry: mutable::Entry) -> Asked<u32> {
+    pub(super) fn enter(&mut self, entry: mutable::Entry) -> Asked<u32> {
         let Self::Entries(attempt) = self else { panic!("it is one of commands") };
         attempt.ask(entry)
     }
 
     /// Issues a call of this service, key and handler. Returns the id of its result.
-    pub fn call(&mut self, callee: [String; 3], parameter: Bytes) -> Asked<NotificationId> {
+    pub(super) fn call(&mut self, callee: [String; 3], parameter: Bytes) -> Asked<NotificationId> {
         let [service_name, key, handler_name] = callee;
         let completion = match self {
             Self::Commands(attempt) => {
@@ -258,7 +258,11 @@ impl Side {
 
     /// Issues a call without awaiting its result. From V5 on, returns the id of the notification
     /// with the callee's invocation id.
-    pub fn send(&mut self, callee: [String; 3], parameter: Bytes) -> Asked<Option<NotificationId>> {
+    pub(super) fn send(
+        &mut self,
+        callee: [String; 3],
+        parameter: Bytes,
+    ) -> Asked<Option<NotificationId>> {
         let [service_name, key, handler_name] = callee;
         match self {
             Self::Commands(attempt) => {
@@ -277,7 +281,7 @@ impl Side {
     }
 
     /// Reads a key of the state.
-    pub fn state(&mut self, key: &'static str) -> Asked<StateRead> {
+    pub(super) fn state(&mut self, key: &'static str) -> Asked<StateRead> {
         match self {
             Self::Commands(attempt) => attempt.state(key, "").map_err(|error| error.to_message()),
             Self::Entries(attempt) => attempt.state(key),
@@ -285,7 +289,7 @@ impl Side {
     }
 
     /// Writes a key of the state.
-    pub fn set_state(&mut self, key: &'static str, content: Vec<u8>) -> Asked<()> {
+    pub(super) fn set_state(&mut self, key: &'static str, content: Vec<u8>) -> Asked<()> {
         match self {
             Self::Commands(attempt) => {
                 attempt.set_state(key, content, "").map_err(|error| error.to_message())
@@ -295,7 +299,7 @@ impl Side {
     }
 
     /// Begins to wait for a promise of the workflow. Returns the id of its completion.
-    pub fn promise(&mut self, key: &str) -> Asked<NotificationId> {
+    pub(super) fn promise(&mut self, key: &str) -> Asked<NotificationId> {
         let completion = match self {
             Self::Commands(attempt) => {
                 attempt.promise(key, "").map_err(|error| error.to_message())?
@@ -309,7 +313,7 @@ impl Side {
     }
 
     /// Completes a promise of the workflow. Returns the id of the completion.
-    pub fn complete_promise(&mut self, key: &str, value: Bytes) -> Asked<NotificationId> {
+    pub(super) fn complete_promise(&mut self, key: &str, value: Bytes) -> Asked<NotificationId> {
         let completion = match self {
             Self::Commands(attempt) => {
                 let asked = attempt.complete_promise(key, OperationOutcome::Success(value), "");
@@ -325,7 +329,7 @@ impl Side {
     }
 
     /// Creates an awakeable. Returns its id, and the id of the notification that completes it.
-    pub fn awakeable(&mut self) -> Asked<(String, NotificationId)> {
+    pub(super) fn awakeable(&mut self) -> Asked<(String, NotificationId)> {
         match self {
             Self::Commands(attempt) => {
                 let made = attempt.awakeable().map_err(|error| error.to_message())?;
@@ -341,7 +345,7 @@ impl Side {
     }
 
     /// Completes an awakeable.
-    pub fn complete_awakeable(&mut self, id: &str, value: Bytes) -> Asked<()> {
+    pub(super) fn complete_awakeable(&mut self, id: &str, value: Bytes) -> Asked<()> {
         match self {
             Self::Commands(attempt) => {
                 let asked = attempt.complete_awakeable(id, OperationOutcome::Success(value), "");

@@ -8,7 +8,7 @@ use std::{
 
 /// Files, and the names that they import from each other.
 #[derive(Debug, Clone)]
-pub struct Graph {
+pub(super) struct Graph {
     files: Vec<PathBuf>,
     /// The imported names, by importing and defining file.
     imports: BTreeMap<(usize, usize), BTreeSet<String>>,
@@ -16,19 +16,19 @@ pub struct Graph {
 
 /// Files that all import each other, directly or through other files: a strongly connected
 /// component.
-pub type Circle = BTreeSet<usize>;
+pub(super) type Circle = BTreeSet<usize>;
 
 impl Graph {
-    pub fn new(files: &[PathBuf]) -> Self {
+    pub(super) fn new(files: &[PathBuf]) -> Self {
         Self { files: files.to_vec(), imports: BTreeMap::new() }
     }
 
-    pub fn add(&mut self, from: usize, to: usize, name: String) {
+    pub(super) fn add(&mut self, from: usize, to: usize, name: String) {
         self.imports.entry((from, to)).or_default().insert(name);
     }
 
     /// The circles of two files or more, the largest first.
-    pub fn circles(&self) -> Vec<Circle> {
+    pub(super) fn circles(&self) -> Vec<Circle> {
         let mut circles = Vec::new();
         let mut rest: Circle = self.imports.keys().map(|(from, _)| *from).collect();
         while let Some(file) = rest.first().copied() {
@@ -69,7 +69,7 @@ impl Graph {
 
     /// Describes a circle: its files and its imports. Imports whose removal leaves the smallest
     /// circle come first.
-    pub fn describe(&self, circle: &Circle, folder: &Path) -> String {
+    pub(super) fn describe(&self, circle: &Circle, folder: &Path) -> String {
         let inside = self.inside(circle);
         let name = |file: usize| {
             let path = &self.files[file];

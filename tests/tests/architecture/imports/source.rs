@@ -6,7 +6,7 @@ use proc_macro2::{Delimiter, LexError, TokenStream, TokenTree};
 
 /// One name that a `use` brings into a module.
 #[derive(Debug)]
-pub struct Import {
+pub(super) struct Import {
     /// The name in the module; `None` for `*`.
     pub name: Option<String>,
     pub path: Vec<String>,
@@ -16,7 +16,7 @@ pub struct Import {
 
 /// A module without its tests.
 #[derive(Debug, Default)]
-pub struct Source {
+pub(super) struct Source {
     /// Names of the items, without modules.
     pub items: BTreeSet<String>,
     /// Declared modules. `None` for a module in another file.
@@ -31,7 +31,7 @@ impl Source {
     ///
     /// # Errors
     /// The text does not consist of Rust tokens.
-    pub fn parse(text: &str) -> Result<Self, LexError> {
+    pub(super) fn parse(text: &str) -> Result<Self, LexError> {
         let mut source = Self::default();
         source.read(text.parse()?, true);
         Ok(source)

@@ -11,7 +11,7 @@ use super::{
 };
 
 /// Returns the text of a file, or `None` if the file does not exist.
-pub type Read<'a> = dyn Fn(&Path) -> Option<String> + 'a;
+pub(super) type Read<'a> = dyn Fn(&Path) -> Option<String> + 'a;
 
 /// Maximum number of imports through which a name is followed.
 const DEPTH: usize = 20;
@@ -28,7 +28,7 @@ struct Module {
 
 /// The crate below one root, such as `lib.rs`.
 #[derive(Debug, Default)]
-pub struct Tree {
+pub(super) struct Tree {
     /// The files by index. The first is the root.
     files: Vec<PathBuf>,
     modules: Vec<Module>,
@@ -47,7 +47,7 @@ impl Tree {
     ///
     /// # Panics
     /// A module has no file, or a file is not Rust.
-    pub fn load(root: &Path, read: &Read<'_>) -> Self {
+    pub(super) fn load(root: &Path, read: &Read<'_>) -> Self {
         let mut tree = Self::default();
         let (file, source) = tree.add_file(&[root.to_owned()], read);
         let folder = root.parent().expect("the root is a file");
@@ -95,7 +95,7 @@ impl Tree {
 
     /// The imports between files, with the imported names. The root is left out, since it only
     /// lists the modules of the crate.
-    pub fn graph(&self) -> Graph {
+    pub(super) fn graph(&self) -> Graph {
         let mut graph = Graph::new(&self.files);
         for (module, Module { file, source, .. }) in self.modules.iter().enumerate() {
             let imports = source.imports.iter().filter(|import| self.is_used(module, import));

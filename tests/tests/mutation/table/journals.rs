@@ -2,7 +2,7 @@
 
 use super::{Mutation, WALK};
 
-pub const MUTATIONS: &[Mutation] = &[
+pub(crate) const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "an event is owed again by a claim that repeats its command without the record",
         file: "transition/fence.rs",

@@ -2,7 +2,7 @@
 
 use super::Mutation;
 
-pub const MUTATIONS: &[Mutation] = &[
+pub(crate) const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "who is offered out of turn is taken",
         file: "transition/limits/join.rs",

@@ -1,15 +1,15 @@
 //! The defects of the core: the error, its place, and the test that detects it.
 
-pub mod journals;
-pub mod limits;
-pub mod objects;
-pub mod promises;
-pub mod succession;
-pub mod tasks;
-pub mod upkeep;
+pub(super) mod journals;
+pub(super) mod limits;
+pub(super) mod objects;
+pub(super) mod promises;
+pub(super) mod succession;
+pub(super) mod tasks;
+pub(super) mod upkeep;
 
 /// One defect.
-pub struct Mutation {
+pub(super) struct Mutation {
     /// Description of the error.
     pub what: &'static str,
     /// File, relative to the `src` of its crate.

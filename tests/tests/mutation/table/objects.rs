@@ -2,7 +2,7 @@
 
 use super::{Mutation, WALK};
 
-pub const MUTATIONS: &[Mutation] = &[
+pub(crate) const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "a step that failed is registered to be undone",
         file: "transition/sagas.rs",

@@ -2,7 +2,7 @@
 
 use super::{Mutation, WALK};
 
-pub const MUTATIONS: &[Mutation] = &[
+pub(crate) const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "a client makes a promise under an id that cannot be seen",
         file: "transition/create.rs",

@@ -6,7 +6,7 @@ const TAKES_OVER: &str = "the_next_generation_takes_over_id_labels_deadline_and_
 const HAPPENS: &str = "what_happens_to_the_invocation_happens_to_its_newest_generation";
 const ANSWERED: &str = "updates_that_nobody_was_told_of_are_answered_by_the_next_generation";
 
-pub const MUTATIONS: &[Mutation] = &[
+pub(crate) const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "a signal that was told is not counted as heard",
         file: "transition/append.rs",

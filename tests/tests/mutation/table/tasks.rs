@@ -2,7 +2,7 @@
 
 use super::{Mutation, WALK};
 
-pub const MUTATIONS: &[Mutation] = &[
+pub(crate) const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "a deadline is not carried out before a command",
         file: "transition/draft.rs",

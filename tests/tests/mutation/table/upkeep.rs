@@ -2,7 +2,7 @@
 
 use super::{Mutation, WALK};
 
-pub const MUTATIONS: &[Mutation] = &[
+pub(crate) const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "a lease ends before its time",
         file: "transition/dues.rs",

@@ -40,7 +40,7 @@ struct NodeDraft<'t> {
 /// The fields of a table by name.
 type Fields<'t> = BTreeMap<&'t str, &'t PlanValue>;
 
-pub fn check(tree: &PlanValue) -> Result<CheckedPlan, PlanErrors> {
+pub(super) fn check(tree: &PlanValue) -> Result<CheckedPlan, PlanErrors> {
     let mut reader = PlanReader::default();
     let Some(plan) = reader.plan(tree, "", 1).filter(|_| reader.errors.faults.is_empty()) else {
         return Err(reader.errors);

@@ -42,7 +42,12 @@ const WORKERS: [&str; 3] = ["poll://", "http://", "https://"];
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 impl PlanReader {
-    pub fn node<'t>(&mut self, tree: &'t PlanValue, draft: &mut NodeDraft<'t>, depth: usize) {
+    pub(super) fn node<'t>(
+        &mut self,
+        tree: &'t PlanValue,
+        draft: &mut NodeDraft<'t>,
+        depth: usize,
+    ) {
         let path = draft.path.clone();
         let Some(fields) = self.table(tree, &path, &FIELDS) else { return };
         let kind = self.kind(&fields, draft, depth);

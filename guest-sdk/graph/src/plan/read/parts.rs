@@ -12,7 +12,7 @@ const MAX_DURATION: Duration = Duration::from_secs(100 * 366 * 24 * 3_600);
 
 impl PlanReader {
     /// Reads the fields of a table; unknown fields are noted as faults.
-    pub fn table<'t>(
+    pub(super) fn table<'t>(
         &mut self,
         tree: &'t PlanValue,
         path: &str,
@@ -40,7 +40,7 @@ impl PlanReader {
     }
 
     /// Reads a non-empty text.
-    pub fn text<'t>(&mut self, tree: &'t PlanValue, path: &str) -> Option<&'t str> {
+    pub(super) fn text<'t>(&mut self, tree: &'t PlanValue, path: &str) -> Option<&'t str> {
         match tree {
             PlanValue::Text(text) if text.is_empty() => {
                 self.fault(path, "the text is empty: write something, or remove the field");
@@ -55,7 +55,7 @@ impl PlanReader {
     }
 
     /// Reads a list of texts without duplicates.
-    pub fn texts<'t>(&mut self, tree: &'t PlanValue, path: &str) -> Vec<&'t str> {
+    pub(super) fn texts<'t>(&mut self, tree: &'t PlanValue, path: &str) -> Vec<&'t str> {
         let PlanValue::List(list) = tree else {
             self.wrong_type(path, tree, "a list of names");
             return Vec::new();
@@ -74,7 +74,7 @@ impl PlanReader {
     }
 
     /// Reads a whole number from 1 to `most`.
-    pub fn whole(&mut self, tree: &PlanValue, path: &str, most: u32) -> Option<u32> {
+    pub(super) fn whole(&mut self, tree: &PlanValue, path: &str, most: u32) -> Option<u32> {
         // 8.0 is accepted as a whole number, as in a JSON Schema.
         let whole = |number: f64| (number.fract() == 0.0).then_some(number as u64);
         let number = match tree {
@@ -89,7 +89,7 @@ impl PlanReader {
         number
     }
 
-    pub fn duration(&mut self, tree: &PlanValue, path: &str) -> Option<Duration> {
+    pub(super) fn duration(&mut self, tree: &PlanValue, path: &str) -> Option<Duration> {
         let PlanValue::Text(text) = tree else {
             self.wrong_type(path, tree, "a duration as a text, for example `30s` or `1h 30m`");
             return None;
@@ -111,7 +111,7 @@ impl PlanReader {
 
     /// Reads any data with places to fill in. The nodes that the places refer to are noted in the
     /// draft.
-    pub fn template<'t>(
+    pub(super) fn template<'t>(
         &mut self,
         tree: &'t PlanValue,
         path: &str,
@@ -174,7 +174,7 @@ impl PlanReader {
         }
     }
 
-    pub fn condition<'t>(
+    pub(super) fn condition<'t>(
         &mut self,
         tree: &'t PlanValue,
         path: &str,

@@ -9,9 +9,9 @@ mod view;
 
 use super::{Violations, limits};
 
-pub use view::CheckedStep;
+pub(super) use view::CheckedStep;
 
-pub type StepPredicate = (&'static str, fn(&CheckedStep<'_>) -> Violations);
+pub(super) type StepPredicate = (&'static str, fn(&CheckedStep<'_>) -> Violations);
 
 pub const STEP_PREDICATES: &[StepPredicate] = &[
     ("rows_are_not_lost", rows::rows_are_not_lost),

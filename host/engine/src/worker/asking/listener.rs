@@ -7,7 +7,7 @@ use segno_guest::{GuestJournal, JournalAnswer, JournalCall, StopReason};
 use crate::worker::commands;
 
 /// Refuses all commands.
-pub struct QuestionJournal {
+pub(super) struct QuestionJournal {
     /// A description of the question, for messages.
     pub what: String,
     /// The logical time.

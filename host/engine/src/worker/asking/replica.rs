@@ -8,7 +8,7 @@ use segno_guest::Workflow;
 use crate::worker::recording::SharedRecorder;
 
 /// A shadow of a workflow.
-pub struct QueryReplica {
+pub(super) struct QueryReplica {
     pub(super) instance: Box<dyn Workflow>,
     pub(super) recorder: SharedRecorder,
     /// The outline of the records that the instance has seen.
@@ -21,18 +21,18 @@ pub struct QueryReplica {
 impl QueryReplica {
     /// True if the shadow can continue later: it has done nothing beyond its records, and has seen
     /// the whole journal.
-    pub fn can_go_on(&self) -> bool {
+    pub(super) fn can_go_on(&self) -> bool {
         let recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
         recorder.is_at(self.outline.head()) && self.outline.head().len == self.of
     }
 
     /// The module of the instance.
-    pub fn module(&self) -> Digest {
+    pub(super) fn module(&self) -> Digest {
         self.module
     }
 
     /// Memory of the instance, in bytes.
-    pub fn footprint(&self) -> usize {
+    pub(super) fn footprint(&self) -> usize {
         self.instance.footprint()
     }
 }

@@ -23,7 +23,11 @@ impl QueryReplica {
     ///
     /// # Errors
     /// [`ReplayError`]. An error of the guest is returned only if it fails at its start.
-    pub async fn new(host: &Host, id: &PromiseId, at: Option<u32>) -> Result<Self, ReplayError> {
+    pub(super) async fn new(
+        host: &Host,
+        id: &PromiseId,
+        at: Option<u32>,
+    ) -> Result<Self, ReplayError> {
         let (mut len, mut of) = (at, None);
         loop {
             let mut rehearsal = ReplaySetup::new(host, id, None, len).await?;
@@ -62,7 +66,7 @@ impl QueryReplica {
     ///
     /// # Errors
     /// As [`QueryReplica::new`].
-    pub async fn now(mut self, host: &Host, id: &PromiseId) -> Result<Self, ReplayError> {
+    pub(super) async fn now(mut self, host: &Host, id: &PromiseId) -> Result<Self, ReplayError> {
         let task = host.store.read().promise(id).await?.and_then(|row| row.task);
         let is_same = task.is_some_and(|task| task.module == Some(self.module));
         match is_same && self.go_on(host, id).await.is_ok() {
@@ -92,7 +96,7 @@ impl QueryReplica {
     ///
     /// # Errors
     /// [`AskError::NoHandlers`], [`AskError::Guest`]: the shadow must not be asked again then.
-    pub async fn answer(&mut self, question: Question) -> Result<QuestionAnswer, AskError> {
+    pub(super) async fn answer(&mut self, question: Question) -> Result<QuestionAnswer, AskError> {
         let Question { validates, name, input } = question;
         let kind = if validates { "validator of the update" } else { "query" };
         let listener =

@@ -39,7 +39,7 @@ use crate::{
 };
 
 /// The inputs of an execution.
-pub struct ExecutionInputs {
+pub(super) struct ExecutionInputs {
     pub worker: Arc<WorkerContext>,
     pub claimed: Claimed,
     /// The description of the workflow function.
@@ -49,7 +49,7 @@ pub struct ExecutionInputs {
 }
 
 /// An instance and its journal, ready to continue.
-pub struct LiveExecution {
+pub(super) struct LiveExecution {
     worker: Arc<WorkerContext>,
     session: Arc<ClaimSession>,
     promise: Promise,
@@ -77,7 +77,7 @@ pub struct LiveExecution {
 
 /// Runs this workflow function.
 #[derive(Clone)]
-pub struct WorkflowCode(pub FunctionDescription);
+pub(super) struct WorkflowCode(pub FunctionDescription);
 
 #[async_trait]
 impl Target for WorkflowCode {
@@ -112,7 +112,7 @@ impl LiveExecution {
     ///
     /// # Errors
     /// The reason why the execution stopped earlier, and the length of its stored journal.
-    pub async fn go(mut self) -> Result<ClaimEnd, (ExecutionError, u32)> {
+    pub(super) async fn go(mut self) -> Result<ClaimEnd, (ExecutionError, u32)> {
         match self.live().await {
             Ok(LiveEnd::Finished) => {
                 snapshot::forget(&self.worker, self.promise.id(), self.module);

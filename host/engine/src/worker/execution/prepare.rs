@@ -47,7 +47,7 @@ impl LiveExecution {
     ///
     /// # Errors
     /// The guest failed, the journal cannot be read, or the claim is lost.
-    pub async fn prepare(
+    pub(crate) async fn prepare(
         mut preparation: ExecutionInputs,
         recorder: &mut Option<SharedRecorder>,
     ) -> Result<Self, ExecutionError> {
@@ -97,7 +97,7 @@ impl LiveExecution {
     ///
     /// # Errors
     /// The guest failed.
-    pub async fn start_new(
+    pub(crate) async fn start_new(
         preparation: ExecutionInputs,
         recorder: &mut Option<SharedRecorder>,
     ) -> Result<Self, ExecutionError> {

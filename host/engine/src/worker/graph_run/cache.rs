@@ -10,7 +10,7 @@ use segno_core::id::{PromiseId, Version};
 use crate::graph::Coordinator;
 
 /// Keeps the most recently suspended coordinators, up to a number of bytes.
-pub struct RunCache {
+pub(crate) struct RunCache {
     budget: usize,
     kept: Mutex<CachedRuns>,
 }
@@ -32,13 +32,13 @@ struct CachedRun {
 
 impl RunCache {
     /// An empty cache with a limit in bytes.
-    pub fn new(budget: usize) -> Self {
+    pub(crate) fn new(budget: usize) -> Self {
         Self { budget, kept: Mutex::default() }
     }
 
     /// Keeps a coordinator that was suspended at this version, and drops the oldest ones beyond the
     /// limit.
-    pub fn put(&self, id: PromiseId, version: Version, coordinator: Coordinator) {
+    pub(crate) fn put(&self, id: PromiseId, version: Version, coordinator: Coordinator) {
         let bytes = coordinator.footprint();
         if bytes > self.budget {
             return;
@@ -59,14 +59,14 @@ impl RunCache {
 
     /// Removes the coordinator of `id`, and returns it if its state is current: no other holder had
     /// a claim between its suspension and this version.
-    pub fn take(&self, id: &PromiseId, version: Version) -> Option<Coordinator> {
+    pub(crate) fn take(&self, id: &PromiseId, version: Version) -> Option<Coordinator> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let run = kept.remove(id)?;
         (run.version.next() == version).then_some(run.coordinator)
     }
 
     /// Drops all coordinators.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = CachedRuns::default();
     }
 }

@@ -21,7 +21,7 @@ use segno_graph::progress::RecordRefusal;
 use segno_guest::{Failure, FunctionKind, Outcome};
 use segno_store::PromiseRow;
 
-pub use self::cache::RunCache;
+pub(super) use self::cache::RunCache;
 use super::context::WorkerContext;
 use crate::{
     claim::{ClaimSession, Claimed, ExecutionError, HaltReport, SettlementWatch, Target},
@@ -55,7 +55,7 @@ enum RunStop {
 }
 
 /// Runs graphs.
-pub struct GraphTarget;
+pub(super) struct GraphTarget;
 
 #[async_trait]
 impl Target for GraphTarget {

@@ -11,7 +11,7 @@ const WRITER: &str = concat!("segno ", env!("CARGO_PKG_VERSION"), ", format 3");
 
 /// A snapshot in its stored form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StoredSnapshot {
+pub(super) struct StoredSnapshot {
     writer: String,
     /// The last record that the instance repeated. Together with the first one, it identifies the
     /// journal.
@@ -24,24 +24,24 @@ pub struct StoredSnapshot {
 
 impl StoredSnapshot {
     /// A snapshot of this program version.
-    pub fn new(last: Record, place: RecorderPosition, change: MemoryChange) -> Self {
+    pub(super) fn new(last: Record, place: RecorderPosition, change: MemoryChange) -> Self {
         Self { writer: WRITER.to_owned(), last, place, change }
     }
 
     /// The encoded snapshot.
-    pub fn encode(&self) -> Vec<u8> {
+    pub(super) fn encode(&self) -> Vec<u8> {
         postcard::to_stdvec(self).expect("a snapshot holds nothing postcard refuses")
     }
 
     /// Decodes a snapshot. `None` if another program version wrote it.
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         // The writer is read first, since the rest may have another format.
         let (writer, _) = postcard::take_from_bytes::<String>(bytes).ok()?;
         (writer == WRITER).then(|| postcard::from_bytes(bytes).ok()).flatten()
     }
 
     /// Number of records that the instance repeated.
-    pub fn len(&self) -> u32 {
+    pub(super) fn len(&self) -> u32 {
         self.place.outline().head().len
     }
 }

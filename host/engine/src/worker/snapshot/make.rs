@@ -31,7 +31,7 @@ const PAGE: u32 = 512;
 
 /// The reason why no snapshot was made.
 #[derive(Debug)]
-pub enum SnapshotRefusal {
+pub(super) enum SnapshotRefusal {
     /// The module keeps state where it cannot be read.
     Inaccessible(GuestError),
     /// An instance that continued from a snapshot differed from the replay. Contains the
@@ -45,7 +45,7 @@ pub enum SnapshotRefusal {
 ///
 /// # Errors
 /// [`SnapshotRefusal`].
-pub async fn make(
+pub(super) async fn make(
     host: &Host,
     key: &SnapshotKey,
     len: u32,

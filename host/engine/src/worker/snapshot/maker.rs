@@ -13,7 +13,7 @@ const REMEMBERED: usize = 10_000;
 
 /// The state of a worker's snapshot making.
 #[derive(Default)]
-pub struct SnapshotMaker {
+pub(crate) struct SnapshotMaker {
     /// By execution, the length of the journal at the last snapshot, made or attempted.
     last: Mutex<HashMap<PromiseId, u32>>,
     /// Modules whose snapshots cannot be made.
@@ -24,7 +24,7 @@ pub struct SnapshotMaker {
 
 /// A suspended workflow.
 #[derive(Clone, Copy)]
-pub struct SuspendedWorkflow<'a> {
+pub(crate) struct SuspendedWorkflow<'a> {
     pub id: &'a PromiseId,
     /// The module of the execution.
     pub module: Digest,

@@ -18,7 +18,7 @@ use segno_core::id::{Digest, PromiseId};
 use segno_guest::{SnapshotFiles, SnapshotKey};
 
 use self::make::SnapshotRefusal;
-pub use self::{
+pub(super) use self::{
     maker::{SnapshotMaker, SuspendedWorkflow},
     restore::restored,
     resumed::ResumedInstance,
@@ -27,7 +27,7 @@ use super::context::WorkerContext;
 use crate::metrics::SnapshotEvent;
 
 /// Makes a snapshot of this workflow, if one is due and no other is being made.
-pub fn consider(worker: &Arc<WorkerContext>, suspended: SuspendedWorkflow<'_>) {
+pub(super) fn consider(worker: &Arc<WorkerContext>, suspended: SuspendedWorkflow<'_>) {
     let Some(files) = worker.host.guests.snapshots() else { return };
     let snapshots = &worker.snapshots;
     if !snapshots.is_due(files, suspended) || snapshots.busy.swap(true, Ordering::AcqRel) {
@@ -94,14 +94,14 @@ async fn keep(worker: &WorkerContext, files: Arc<SnapshotFiles>, key: SnapshotKe
 
 /// Discards the snapshot of an execution whose guest failed after it had continued from it. The
 /// next attempt replays the whole journal.
-pub fn suspect(worker: &WorkerContext, id: &PromiseId, module: Digest) {
+pub(super) fn suspect(worker: &WorkerContext, id: &PromiseId, module: Digest) {
     tracing::debug!(target: "segno::snapshots", %id, "thrown away: the guest failed");
     worker.host.metrics.worker.snapshot(SnapshotEvent::Discarded);
     forget(worker, id, module);
 }
 
 /// Removes the snapshot of an execution that has ended.
-pub fn forget(worker: &WorkerContext, id: &PromiseId, module: Digest) {
+pub(super) fn forget(worker: &WorkerContext, id: &PromiseId, module: Digest) {
     let known = worker.snapshots.last().remove(id).is_some();
     if let Some(files) = worker.host.guests.snapshots()
         && known

@@ -22,7 +22,7 @@ use crate::{
 ///
 /// # Errors
 /// The store did not answer.
-pub async fn restored(
+pub(crate) async fn restored(
     worker: &WorkerContext,
     identity: InvocationFacts,
     key: SnapshotKey,

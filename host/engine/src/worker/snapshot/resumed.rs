@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The parameters of a restore.
-pub struct RestoreParameters<'a> {
+pub(super) struct RestoreParameters<'a> {
     pub host: &'a Host,
     /// The module of the snapshot.
     pub module: Digest,
@@ -32,7 +32,7 @@ pub struct RestoreParameters<'a> {
 }
 
 /// An instance at the end of its journal.
-pub struct ResumedInstance {
+pub(crate) struct ResumedInstance {
     pub instance: Box<dyn Workflow>,
     pub recorder: SharedRecorder,
     /// The outline of the whole journal.
@@ -46,7 +46,7 @@ impl RestoreParameters<'_> {
     ///
     /// # Errors
     /// [`ReplayFailure`].
-    pub async fn run(
+    pub(super) async fn run(
         self,
         journal: &mut StoredJournal<'_>,
         told: impl Fn() + Send,
@@ -76,7 +76,7 @@ impl RestoreParameters<'_> {
 
 impl ResumedInstance {
     /// The place of the recorder. `None` if the guest has issued an unrecorded command.
-    pub fn place(&self) -> Option<RecorderPosition> {
+    pub(crate) fn place(&self) -> Option<RecorderPosition> {
         let recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
         recorder.place(self.outline.clone())
     }

@@ -14,7 +14,7 @@ type StoredDeployment = (Digest, Arc<Deployment>);
 
 /// Selects the deployment of `service` by `latest`, `keep` or an id; `None` selects the one that
 /// wrote the journal.
-pub async fn chosen(
+pub(super) async fn chosen(
     api: &ServicesApi,
     row: &PromiseRow,
     service: &str,
@@ -59,13 +59,13 @@ async fn named(api: &ServicesApi, service: &str, id: &str) -> AdminResult<Stored
 }
 
 /// Returns the deployment to which an invocation is pinned.
-pub fn began_on(row: &PromiseRow) -> Option<Digest> {
+pub(super) fn began_on(row: &PromiseRow) -> Option<Digest> {
     row.task.as_ref().and_then(|task| task.module)
 }
 
 /// Refuses a deployment that does not speak the protocol version of the journal of `id`; the error
 /// contains `advice`.
-pub fn speaks(
+pub(super) fn speaks(
     deployment: &Deployment,
     id: &PromiseId,
     version: u32,

@@ -20,7 +20,7 @@ use crate::{Deployment, front::ServicesApi};
 const NAMED: u32 = 8;
 
 /// A registered deployment.
-pub struct RegisteredDeployment {
+pub(super) struct RegisteredDeployment {
     /// The deployment.
     pub deployment: Arc<Deployment>,
     /// When it was registered, in milliseconds since the Unix epoch.
@@ -28,7 +28,7 @@ pub struct RegisteredDeployment {
 }
 
 /// Lists all deployments to which a service points, newest first.
-pub async fn all(api: &ServicesApi) -> AdminResult<Vec<RegisteredDeployment>> {
+pub(super) async fn all(api: &ServicesApi) -> AdminResult<Vec<RegisteredDeployment>> {
     let mut all = Vec::new();
     for entry in &api.modules().await?.0 {
         let aliases = &entry.module.aliases;
@@ -43,7 +43,7 @@ pub async fn all(api: &ServicesApi) -> AdminResult<Vec<RegisteredDeployment>> {
 }
 
 /// Returns when a deployment was first registered, regardless of later changes.
-pub async fn registered_at(api: &ServicesApi, digest: Digest) -> AdminResult<Timestamp> {
+pub(super) async fn registered_at(api: &ServicesApi, digest: Digest) -> AdminResult<Timestamp> {
     let deployment = api.services.deployment(digest).await?;
     let modules = api.modules().await?;
     let entry = modules.0.iter().find(|entry| entry.digest == digest);
@@ -56,7 +56,7 @@ fn created_at(deployment: &Deployment, entry: &CatalogEntry) -> Timestamp {
 }
 
 /// Lists deployments.
-pub async fn list(api: &ServicesApi) -> AdminResult {
+pub(super) async fn list(api: &ServicesApi) -> AdminResult {
     let all = all(api).await?;
     let briefly = |known: &RegisteredDeployment| {
         let services = known.deployment.manifest.services.iter();
@@ -71,7 +71,7 @@ pub async fn list(api: &ServicesApi) -> AdminResult {
 }
 
 /// Describes one deployment.
-pub async fn describe(api: &ServicesApi, id: &str) -> AdminResult {
+pub(super) async fn describe(api: &ServicesApi, id: &str) -> AdminResult {
     let all = all(api).await?;
     let found = all.iter().find(|known| known.deployment.id() == id);
     let found =
@@ -82,7 +82,7 @@ pub async fn describe(api: &ServicesApi, id: &str) -> AdminResult {
 /// Removes a deployment on which nothing runs, with its earlier revisions from before its services
 /// were changed. Services that point to it are removed with it if requested. Ended invocations keep
 /// its document.
-pub async fn remove(api: &ServicesApi, id: &str, query: &str) -> AdminResult {
+pub(super) async fn remove(api: &ServicesApi, id: &str, query: &str) -> AdminResult {
     let modules = api.modules().await?;
     let mut found = Vec::new();
     for entry in &modules.0 {
@@ -157,7 +157,7 @@ fn shown(api: &ServicesApi, registered: &RegisteredDeployment) -> Json_ {
 }
 
 /// Converts a deployment for the answer to its registration.
-pub fn view(api: &ServicesApi, deployment: &Deployment) -> Json_ {
+pub(super) fn view(api: &ServicesApi, deployment: &Deployment) -> Json_ {
     let services: Vec<Json_> = deployment
         .manifest
         .services

@@ -23,7 +23,7 @@ use super::{
 use crate::front::ServicesApi;
 
 /// Executes one control operation on an invocation.
-pub async fn control(api: &ServicesApi, id: &str, how: &str) -> AdminResult {
+pub(super) async fn control(api: &ServicesApi, id: &str, how: &str) -> AdminResult {
     let id = PromiseId::from(id);
     let (command, done) = match how {
         "cancel" => (Command::Cancel { invocation: id.clone() }, StatusCode::ACCEPTED),
@@ -52,7 +52,7 @@ pub async fn control(api: &ServicesApi, id: &str, how: &str) -> AdminResult {
 
 /// Resumes a paused invocation, with its current deployment or with the one that `deployment`
 /// selects.
-pub async fn resume(api: &ServicesApi, id: &str, query: &str) -> AdminResult {
+pub(super) async fn resume(api: &ServicesApi, id: &str, query: &str) -> AdminResult {
     let id = PromiseId::from(id);
     let command = match parameter(query, "deployment") {
         Some(asked) if !asked.eq_ignore_ascii_case("keep") => on(api, &id, asked).await?,

@@ -67,7 +67,7 @@ fn unless_null<'a, T: Default + Deserialize<'a>, D: Deserializer<'a>>(
 }
 
 /// Discovers the services of a deployment, and routes new invocations of them there.
-pub async fn register(api: ServicesApi, request: Request) -> AdminResult {
+pub(super) async fn register(api: ServicesApi, request: Request) -> AdminResult {
     let asked: RegistrationRequest = json_of_operator(&api, request).await?;
     let endpoint = endpoint(&api, &asked)?;
     let deployment = discovered(&api, &endpoint).await?;
@@ -129,7 +129,7 @@ async fn keep(api: &ServicesApi, deployment: &Deployment) -> AdminResult<()> {
 
 /// Replaces a deployment: routes new invocations from the former one to the new one. Services that
 /// have moved to another deployment meanwhile stay there.
-pub async fn replace(
+pub(super) async fn replace(
     api: &ServicesApi,
     former: Digest,
     deployment: &Deployment,

@@ -26,7 +26,7 @@ use crate::{
 
 /// Restarts an invocation under a new id: with the same input, or with the entries 0 to `from` of
 /// its journal and the results of these commands.
-pub async fn restart(api: &ServicesApi, id: &str, query: &str) -> AdminResult {
+pub(super) async fn restart(api: &ServicesApi, id: &str, query: &str) -> AdminResult {
     let from = from(query)?;
     let id = PromiseId::from(id);
     let row = completed(api, &id).await?;

@@ -13,7 +13,7 @@ use crate::front::{
 };
 
 /// Forwards the body to the deployment of a service, to encode or decode it.
-pub async fn preview(
+pub(super) async fn preview(
     api: ServicesApi,
     request: Request,
     service: &str,

@@ -12,7 +12,7 @@ use crate::{Deployment, HandlerConcurrency, HandlerRetryPolicy, ServiceRetention
 const DAY_MS: u64 = 86_400_000;
 
 /// Describes a service. `silent` is the retention period for services without a setting.
-pub fn service(deployment: &Deployment, service: &Service, silent: RetentionPeriod) -> Json {
+pub(super) fn service(deployment: &Deployment, service: &Service, silent: RetentionPeriod) -> Json {
     let handlers: Vec<Json> = service.handlers.iter().map(|of| handler(service, of)).collect();
     let timeouts = Deployment::timeouts_of(service);
     let mut shown = json!({
@@ -49,7 +49,7 @@ pub fn service(deployment: &Deployment, service: &Service, silent: RetentionPeri
 }
 
 /// Describes a handler.
-pub fn handler(service: &Service, handler: &ManifestHandler) -> Json {
+pub(super) fn handler(service: &Service, handler: &ManifestHandler) -> Json {
     let mut shown = json!({
         "name": handler.name,
         "public": !handler.ingress_private.or(service.ingress_private).unwrap_or_default(),

@@ -18,7 +18,7 @@ use super::{
 use crate::{ServiceChange, ServiceRetention, front::ServicesApi};
 
 /// Lists the registered services.
-pub async fn list(api: &ServicesApi) -> AdminResult {
+pub(super) async fn list(api: &ServicesApi) -> AdminResult {
     let mut services = Vec::new();
     for name in api.services.names().await? {
         services.push(one(api, &name).await?);
@@ -27,12 +27,12 @@ pub async fn list(api: &ServicesApi) -> AdminResult {
 }
 
 /// Describes one service.
-pub async fn describe(api: &ServicesApi, name: &str) -> AdminResult {
+pub(super) async fn describe(api: &ServicesApi, name: &str) -> AdminResult {
     Ok(Json(one(api, name).await?).into_response())
 }
 
 /// Lists the handlers of a service.
-pub async fn handlers(api: &ServicesApi, name: &str) -> AdminResult {
+pub(super) async fn handlers(api: &ServicesApi, name: &str) -> AdminResult {
     let (_, deployment) = api.services.of_service(name).await?;
     let service = deployment.service(name).ok_or_else(|| missing(name))?;
     let handlers: Vec<Json_> =
@@ -41,7 +41,7 @@ pub async fn handlers(api: &ServicesApi, name: &str) -> AdminResult {
 }
 
 /// Describes a handler.
-pub async fn handler(api: &ServicesApi, name: &str, handler: &str) -> AdminResult {
+pub(super) async fn handler(api: &ServicesApi, name: &str, handler: &str) -> AdminResult {
     let (_, deployment) = api.services.of_service(name).await?;
     let (service, found) = deployment.handler(name, handler).ok_or_else(|| {
         AdminError::new(404, format!("the service `{name}` has no handler `{handler}`"))
@@ -83,7 +83,7 @@ impl ServicePatch {
 }
 
 /// Changes settings of a service, for invocations that begin from now on.
-pub async fn change(api: ServicesApi, request: Request, name: &str) -> AdminResult {
+pub(super) async fn change(api: ServicesApi, request: Request, name: &str) -> AdminResult {
     let change = json_of_operator::<ServicePatch>(&api, request).await?.change()?;
     let (former, deployment) = api.services.of_service(name).await?;
     if change.retention.completion.is_some() && deployment.run_of(name).is_none() {
@@ -103,7 +103,7 @@ fn read_length(text: &Option<String>) -> AdminResult<Option<Millis>> {
 }
 
 /// Returns the OpenAPI document of a service, for client generators.
-pub async fn openapi(api: &ServicesApi, name: &str) -> AdminResult {
+pub(super) async fn openapi(api: &ServicesApi, name: &str) -> AdminResult {
     let (_, deployment) = api.services.of_service(name).await?;
     let service = deployment.service(name).ok_or_else(|| missing(name))?;
     Ok(Json(openapi::document(std::slice::from_ref(service))).into_response())

@@ -30,7 +30,7 @@ struct ObjectStateWrite {
 }
 
 /// Replaces the state of an object.
-pub async fn write(api: ServicesApi, request: Request, service: &str) -> AdminResult {
+pub(super) async fn write(api: ServicesApi, request: Request, service: &str) -> AdminResult {
     let write: ObjectStateWrite = json_of_operator(&api, request).await?;
     let (_, deployment) = api.services.of_service(service).await?;
     if deployment.service(service).is_none_or(|service| service.ty == ServiceType::Service) {

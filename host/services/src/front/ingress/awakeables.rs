@@ -23,7 +23,7 @@ use crate::{
 
 /// Resolves an awakeable with the body, or rejects it with the body as the reason. Only the first
 /// completion counts.
-pub async fn complete(
+pub(super) async fn complete(
     api: ServicesApi,
     request: Request,
     id: &str,

@@ -40,7 +40,7 @@ const LIMIT_KEY: &str = "x-restate-limit-key";
 const OWN: [&str; 4] = ["connection", "host", "transfer-encoding", IDEMPOTENCY];
 
 /// Calls a handler, and responds with its result.
-pub async fn call(
+pub(super) async fn call(
     api: ServicesApi,
     request: Request,
     scope: Option<&str>,
@@ -61,7 +61,7 @@ pub async fn call(
 }
 
 /// Calls a handler one-way, and responds with the invocation id.
-pub async fn send(
+pub(super) async fn send(
     api: ServicesApi,
     request: Request,
     scope: Option<&str>,
@@ -194,7 +194,7 @@ async fn create(
 }
 
 /// Generates an invocation id.
-pub fn new_id(api: &ServicesApi) -> PromiseId {
+pub(crate) fn new_id(api: &ServicesApi) -> PromiseId {
     ids::drawn([(); 3].map(|()| api.host.env.runtime.nonce()))
 }
 
@@ -217,7 +217,7 @@ fn passed_on(headers: &HeaderMap, with_token: bool) -> Tags {
 
 /// Builds a response with a value as its body. The content type is the handler's, otherwise
 /// detected.
-pub fn body(bytes: Bytes, id: &str, gives: Option<&(String, bool)>) -> Response {
+pub(super) fn body(bytes: Bytes, id: &str, gives: Option<&(String, bool)>) -> Response {
     let kind = match gives {
         Some((_, false)) if bytes.is_empty() => None,
         Some((kind, _)) => HeaderValue::from_str(kind).ok(),

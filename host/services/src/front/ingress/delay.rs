@@ -5,7 +5,7 @@ use segno_core::time::Millis;
 use crate::front::request::parameter;
 
 /// Returns true if a query has a delay.
-pub fn is_named(query: &str) -> bool {
+pub(super) fn is_named(query: &str) -> bool {
     query.split('&').any(|pair| pair.split('=').next() == Some("delay"))
 }
 
@@ -13,7 +13,7 @@ pub fn is_named(query: &str) -> bool {
 ///
 /// # Errors
 /// The text is not a duration.
-pub fn of_query(query: &str) -> Result<Option<Millis>, String> {
+pub(super) fn of_query(query: &str) -> Result<Option<Millis>, String> {
     let Some(given) = parameter(query, "delay") else { return Ok(None) };
     let text = given.replace('+', " ").replace("%20", " ").replace("%3A", ":");
     parse(text.trim())
@@ -22,7 +22,7 @@ pub fn of_query(query: &str) -> Result<Option<Millis>, String> {
 }
 
 /// Parses a duration in either form.
-pub fn parse(text: &str) -> Option<Millis> {
+pub(crate) fn parse(text: &str) -> Option<Millis> {
     if let Some(iso) = text.strip_prefix(['P', 'p']) {
         return iso8601(iso);
     }

@@ -31,7 +31,7 @@ const NOT_READY: u16 = 470;
 
 /// Returns the result of an invocation by id or idempotency key: `SERVICE, [KEY,] HANDLER,
 /// IDEMPOTENCY KEY`.
-pub async fn of_invocation(api: &ServicesApi, named: &[&str], wait: bool) -> IngressResult {
+pub(super) async fn of_invocation(api: &ServicesApi, named: &[&str], wait: bool) -> IngressResult {
     let by_key = match *named {
         [service, handler, key] => {
             Some((HandlerTarget { service, scope: None, key: None, handler }, key))
@@ -49,7 +49,7 @@ pub async fn of_invocation(api: &ServicesApi, named: &[&str], wait: bool) -> Ing
 }
 
 /// Returns the result of an invocation by id.
-pub async fn by_id(api: &ServicesApi, id: &str, wait: bool) -> IngressResult {
+pub(super) async fn by_id(api: &ServicesApi, id: &str, wait: bool) -> IngressResult {
     if id.parse::<InvocationId>().is_err() {
         let message =
             format!("`{id}` is no id of an invocation, which is `inv_1` and 33 letters or digits");
@@ -59,7 +59,7 @@ pub async fn by_id(api: &ServicesApi, id: &str, wait: bool) -> IngressResult {
 }
 
 /// Returns the result of a workflow's run.
-pub async fn of_workflow(
+pub(super) async fn of_workflow(
     api: &ServicesApi,
     workflow: &str,
     key: &str,
@@ -86,7 +86,7 @@ async fn result(api: &ServicesApi, id: &PromiseId, wait: bool) -> IngressResult 
 }
 
 /// Waits for the result of an invocation. `gives` is the content type that its handler declares.
-pub async fn awaited(
+pub(super) async fn awaited(
     api: &ServicesApi,
     id: &PromiseId,
     gives: Option<&(String, bool)>,
@@ -149,7 +149,7 @@ enum InvocationReference {
 }
 
 /// Returns the result, or the id, of the invocation in the body of a request.
-pub async fn by_body(api: &ServicesApi, request: Request, how: &str) -> IngressResult {
+pub(super) async fn by_body(api: &ServicesApi, request: Request, how: &str) -> IngressResult {
     let (parts, body) = request.into_parts();
     let (bytes, _room) = OF_CALLERS.read(api, &parts, body).await?;
     let named: InvocationReference = serde_json::from_slice(&bytes).map_err(|error| {

@@ -14,7 +14,7 @@ use crate::{
 const JSON: &str = "application/json";
 
 /// A resolved handler.
-pub struct ResolvedHandler<'a> {
+pub(super) struct ResolvedHandler<'a> {
     /// The service, the handler and the key.
     pub called: HandlerTarget<'a>,
     /// The deployment to which new invocations are routed.
@@ -32,7 +32,7 @@ impl<'a> ResolvedHandler<'a> {
     ///
     /// # Errors
     /// The handler does not exist.
-    pub async fn of(
+    pub(super) async fn of(
         api: &ServicesApi,
         scope: Option<&'a str>,
         segments: &[&'a str],
@@ -70,7 +70,7 @@ impl<'a> ResolvedHandler<'a> {
 }
 
 /// Bodies that a handler accepts.
-pub struct AcceptedBodies {
+pub(super) struct AcceptedBodies {
     /// Accepted content types, in the syntax of `accept`; `None` if the handler accepts no body.
     content_type: Option<String>,
     /// True if a body is required.
@@ -82,7 +82,7 @@ impl AcceptedBodies {
     ///
     /// # Errors
     /// The content type is missing, or not accepted.
-    pub fn check(&self, headers: &HeaderMap, is_empty: bool) -> IngressResult<()> {
+    pub(super) fn check(&self, headers: &HeaderMap, is_empty: bool) -> IngressResult<()> {
         let given = headers.get(header::CONTENT_TYPE).map(|given| given.to_str().unwrap_or("?"));
         let refuse = |what: String| Err(IngressError::new(400, what));
         match (&self.content_type, given) {

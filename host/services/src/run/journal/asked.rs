@@ -12,7 +12,7 @@ use super::super::wish::RequestedCommand;
 use crate::deployments::frames::FRAME;
 
 /// A command in the form of its stored request.
-pub struct StoredRequest {
+pub(crate) struct StoredRequest {
     /// The frame as it was received.
     pub frame: Bytes,
     /// The decoded frame.
@@ -23,14 +23,18 @@ pub struct StoredRequest {
 
 impl StoredRequest {
     /// The request to store.
-    pub fn request(&self) -> CommandRequest {
+    pub(crate) fn request(&self) -> CommandRequest {
         let promise = self.awaits.as_ref().map(|id| (PROMISE_FIELD, id.as_str().as_bytes()));
         let fields: Vec<_> = [(FRAME, &self.frame[..])].into_iter().chain(promise).collect();
         CommandRequest::verbatim(&fields)
     }
 
     /// The command in a stored request. `None` if the request has no command frame.
-    pub fn of(request: &CommandRequest, version: ProtocolVersion, place: u32) -> Option<Self> {
+    pub(crate) fn of(
+        request: &CommandRequest,
+        version: ProtocolVersion,
+        place: u32,
+    ) -> Option<Self> {
         let fields = request.fields()?;
         let field = |name: &str| {
             let field = fields.iter().find(|field| *field.name == *name)?;
@@ -48,6 +52,6 @@ impl StoredRequest {
 
 /// The position of a command in the journal of its deployment, where the input precedes the first
 /// command.
-pub fn place(index: CommandIndex) -> u32 {
+pub(super) fn place(index: CommandIndex) -> u32 {
     index.0.saturating_add(1)
 }

@@ -31,13 +31,13 @@ use segno_restate::{
     wire::{Header, ValueMessage},
 };
 
-pub use self::asked::StoredRequest;
+pub(super) use self::asked::StoredRequest;
 use self::asked::place;
 use super::wish::RequestedCommand;
 use crate::deployments::outcome;
 
 /// The journal of one invocation under a claim.
-pub struct ServiceJournal {
+pub(crate) struct ServiceJournal {
     id: PromiseId,
     version: ProtocolVersion,
     seed: Seed,
@@ -60,7 +60,7 @@ pub struct ServiceJournal {
 
 /// A command without a result.
 #[derive(Debug, Clone, PartialEq)]
-pub struct UnansweredCommand {
+pub(crate) struct UnansweredCommand {
     /// The kind of its notification.
     pub kind: NotificationKind,
     /// The completion id of the command.
@@ -74,14 +74,14 @@ pub struct UnansweredCommand {
 
 /// The data of the next commit.
 #[derive(Default)]
-pub struct JournalBatch {
+pub(crate) struct JournalBatch {
     pub records: Vec<Record>,
     /// The actions to execute with the records.
     pub actions: Vec<FenceAction>,
 }
 
 /// A command in the form of its record.
-pub struct CommandRecord {
+pub(crate) struct CommandRecord {
     pub kind: CommandKind,
     pub name: Text,
     /// The promise whose settlement is the result.
@@ -93,13 +93,13 @@ pub struct CommandRecord {
 /// The records are not a journal of a service.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("record {seq} {what}")]
-pub struct ServiceJournalError {
+pub(crate) struct ServiceJournalError {
     seq: u32,
     what: &'static str,
 }
 
 /// The input of an invocation, with its headers.
-pub struct InvocationInput {
+pub(crate) struct InvocationInput {
     /// The handler's address without its scheme.
     pub function: Text,
     pub input: segno_guest::Payload,
@@ -109,7 +109,7 @@ pub struct InvocationInput {
 
 impl ServiceJournal {
     /// A new journal, which begins with the record `started`.
-    pub fn begin(
+    pub(crate) fn begin(
         id: PromiseId,
         version: ProtocolVersion,
         called: &InvocationInput,
@@ -151,7 +151,7 @@ impl ServiceJournal {
     ///
     /// # Errors
     /// [`ServiceJournalError`].
-    pub fn read(
+    pub(crate) fn read(
         id: PromiseId,
         called: &InvocationInput,
         records: &[Record],
@@ -223,73 +223,73 @@ impl ServiceJournal {
     }
 
     /// The version of the protocol of the frames.
-    pub fn version(&self) -> ProtocolVersion {
+    pub(crate) fn version(&self) -> ProtocolVersion {
         self.version
     }
 
     /// The seed of the invocation's random numbers.
-    pub fn random_seed(&self) -> u64 {
+    pub(crate) fn random_seed(&self) -> u64 {
         let first = self.seed.0.first_chunk().expect("a seed is longer than a number");
         u64::from_le_bytes(*first)
     }
 
     /// All records, as frames.
-    pub fn frames(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn frames(&self) -> impl Iterator<Item = &[u8]> {
         self.frames.iter().map(|frame| &frame[..])
     }
 
     /// The instant of the last record.
-    pub fn last_at(&self) -> Timestamp {
+    pub(crate) fn last_at(&self) -> Timestamp {
         self.at
     }
 
     /// The index of the next command.
-    pub fn next_index(&self) -> CommandIndex {
+    pub(crate) fn next_index(&self) -> CommandIndex {
         CommandIndex(self.commands)
     }
 
     /// Number of signals that were delivered.
-    pub fn signals(&self) -> u32 {
+    pub(crate) fn signals(&self) -> u32 {
         self.signals
     }
 
     /// True if the deployment was notified of the cancellation.
-    pub fn cancel_told(&self) -> bool {
+    pub(crate) fn cancel_told(&self) -> bool {
         self.cancel_told
     }
 
     /// The commands without a result.
-    pub fn open(&self) -> impl Iterator<Item = (CommandIndex, &UnansweredCommand)> {
+    pub(crate) fn open(&self) -> impl Iterator<Item = (CommandIndex, &UnansweredCommand)> {
         self.open.iter().map(|(index, open)| (*index, open))
     }
 
     /// The open command with this completion id.
-    pub fn open_as(&self, completion: u32) -> Option<(CommandIndex, &UnansweredCommand)> {
+    pub(crate) fn open_as(&self, completion: u32) -> Option<(CommandIndex, &UnansweredCommand)> {
         self.open().find(|(_, open)| open.completion == completion)
     }
 
     /// Number of records.
-    pub fn recorded(&self) -> u32 {
+    pub(crate) fn recorded(&self) -> u32 {
         self.len
     }
 
     /// True if a record was added under this claim.
-    pub fn has_grown(&self) -> bool {
+    pub(crate) fn has_grown(&self) -> bool {
         self.has_grown
     }
 
     /// True if there is something to commit.
-    pub fn is_dirty(&self) -> bool {
+    pub(crate) fn is_dirty(&self) -> bool {
         !self.batch.records.is_empty() || !self.batch.actions.is_empty()
     }
 
     /// Takes the batch to commit.
-    pub fn take_batch(&mut self) -> JournalBatch {
+    pub(crate) fn take_batch(&mut self) -> JournalBatch {
         std::mem::take(&mut self.batch)
     }
 
     /// Records a command of the deployment. Returns its immediate notifications.
-    pub fn command(
+    pub(crate) fn command(
         &mut self,
         wish: RequestedCommand,
         frame: Bytes,
@@ -307,12 +307,12 @@ impl ServiceJournal {
     }
 
     /// Adds the actions of a recorded command once more.
-    pub fn act_again(&mut self, index: CommandIndex, acts: Vec<FenceOperation>) {
+    pub(crate) fn act_again(&mut self, index: CommandIndex, acts: Vec<FenceOperation>) {
         self.batch.actions.extend(acts.into_iter().map(|act| FenceAction { index, act }));
     }
 
     /// Adds the last record.
-    pub fn finish(&mut self, outcome: &segno_guest::Outcome, now: Timestamp) {
+    pub(crate) fn finish(&mut self, outcome: &segno_guest::Outcome, now: Timestamp) {
         let outcome = journals::stored(outcome, true);
         self.record(RecordBody::Finished { outcome }, now);
     }
@@ -325,13 +325,13 @@ impl ServiceJournal {
     }
 
     /// The callee of the call at this position.
-    pub fn callee(&self, place: u32) -> Option<&PromiseId> {
+    pub(crate) fn callee(&self, place: u32) -> Option<&PromiseId> {
         self.callees.get(&place)
     }
 }
 
 /// The parameters of a new invocation.
-pub struct InvocationStart {
+pub(crate) struct InvocationStart {
     /// The digest of the deployment.
     pub deployment: segno_core::id::Digest,
     pub seed: Seed,

@@ -28,7 +28,7 @@ use crate::deployments::outcome;
 
 impl ServiceJournal {
     /// Records the result of an open command. Returns the notification for the deployment.
-    pub fn complete(
+    pub(crate) fn complete(
         &mut self,
         index: CommandIndex,
         result: NotificationResult,
@@ -60,7 +60,12 @@ impl ServiceJournal {
     }
 
     /// Records a result that the deployment itself provided.
-    pub fn answered(&mut self, index: CommandIndex, result: &NotificationResult, now: Timestamp) {
+    pub(crate) fn answered(
+        &mut self,
+        index: CommandIndex,
+        result: &NotificationResult,
+        now: Timestamp,
+    ) {
         let outcome = Outcome::Inline(outcome::stored(result));
         self.record(RecordBody::Notified { index, outcome }, now);
     }
@@ -98,7 +103,10 @@ impl ServiceJournal {
 
     /// The received notifications, with success or failure. Results of commands count whenever they
     /// arrived, signals only after this number of frames.
-    pub fn came(&self, signals_after: usize) -> BTreeMap<NotificationId, NotificationOutcome> {
+    pub(crate) fn came(
+        &self,
+        signals_after: usize,
+    ) -> BTreeMap<NotificationId, NotificationOutcome> {
         let frames = self.frames.iter().enumerate();
         let notifications = frames.filter_map(|(place, bytes)| {
             let frame = Frame::from_bytes(bytes)?;

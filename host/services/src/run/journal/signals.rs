@@ -23,7 +23,12 @@ use crate::deployments::{
 impl ServiceJournal {
     /// Records a signal. Returns the notification for the deployment. `None` if an earlier signal
     /// has completed the same awakeable.
-    pub fn signal(&mut self, name: Text, payload: Payload, now: Timestamp) -> Option<Notification> {
+    pub(crate) fn signal(
+        &mut self,
+        name: Text,
+        payload: Payload,
+        now: Timestamp,
+    ) -> Option<Notification> {
         let notification = self.tell_signal(&name, &payload);
         self.record(RecordBody::Signal { name, payload }, now);
         notification
@@ -62,14 +67,14 @@ impl ServiceJournal {
     }
 
     /// True if the cancellation can be delivered now. In V1 to V3 only an open wait can deliver it.
-    pub fn can_be_cancelled(&self) -> bool {
+    pub(crate) fn can_be_cancelled(&self) -> bool {
         !self.cancel_told
             && (self.version.family() == ProtocolFamily::Immutable
                 || self.open().any(|(_, open)| is_cancellable(open.kind)))
     }
 
     /// Records the cancellation. Returns the notifications for the deployment.
-    pub fn cancel(&mut self, now: Timestamp) -> Vec<Notification> {
+    pub(crate) fn cancel(&mut self, now: Timestamp) -> Vec<Notification> {
         self.cancel_told = true;
         self.record(RecordBody::Cancelled, now);
         if self.version.family() == ProtocolFamily::Immutable {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json};
 
 /// Rows of values, with named columns.
 #[derive(Debug, Clone, PartialEq)]
-pub struct QueryResult {
+pub(super) struct QueryResult {
     /// Columns of the table.
     pub columns: Vec<ResultColumn>,
     /// The rows, each with a value for each column.
@@ -14,7 +14,7 @@ pub struct QueryResult {
 
 /// A column of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ResultColumn {
+pub(super) struct ResultColumn {
     /// Name of the column.
     pub name: String,
     /// True if its integers are booleans.
@@ -23,7 +23,7 @@ pub struct ResultColumn {
 
 impl QueryResult {
     /// Returns the rows as JSON objects. Omits nulls, and writes bytes as hexadecimal digits.
-    pub fn json(&self) -> Vec<Json> {
+    pub(super) fn json(&self) -> Vec<Json> {
         self.rows.iter().map(|row| self.object(row)).collect()
     }
 
@@ -45,6 +45,6 @@ impl QueryResult {
 }
 
 /// Writes bytes as hexadecimal digits.
-pub fn hexadecimal(bytes: &[u8]) -> String {
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

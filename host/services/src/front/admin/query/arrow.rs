@@ -18,7 +18,7 @@ use rusqlite::types::Value;
 use super::answer::{QueryResult, ResultColumn, hexadecimal};
 
 /// Content type of the stream.
-pub const CONTENT_TYPE: &str = "application/vnd.apache.arrow.stream";
+pub(super) const CONTENT_TYPE: &str = "application/vnd.apache.arrow.stream";
 
 /// Type of all values of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl ArrowKind {
 }
 
 /// Encodes an answer as a stream.
-pub fn stream(answer: &QueryResult) -> Vec<u8> {
+pub(super) fn stream(answer: &QueryResult) -> Vec<u8> {
     let values = |column: usize| answer.rows.iter().map(move |row| &row[column]);
     let kinds: Vec<ArrowKind> = answer
         .columns

@@ -4,7 +4,7 @@ use super::value::ColumnType;
 
 /// A column of a table.
 #[derive(Debug, PartialEq, Eq)]
-pub struct TableColumn {
+pub(super) struct TableColumn {
     /// Name of the column.
     pub name: &'static str,
     /// Type of the column.
@@ -14,7 +14,7 @@ pub struct TableColumn {
 macro_rules! columns {
     ($($(#[$about:meta])* $table:ident = $($name:ident $kind:ident),+;)+) => {$(
         $(#[$about])*
-        pub const $table: &[TableColumn] =
+        pub(super) const $table: &[TableColumn] =
             &[$(TableColumn { name: stringify!($name), kind: ColumnType::$kind }),+];
     )+};
 }

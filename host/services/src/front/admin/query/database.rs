@@ -37,7 +37,7 @@ const NO_PLAN: &str = "no query solution";
 const LOOK: u32 = 10_000;
 
 /// The tables of a query, in a database.
-pub struct QueryDatabase {
+pub(super) struct QueryDatabase {
     connection: Connection,
     tables: Arc<QueryScans>,
 }
@@ -47,7 +47,7 @@ impl QueryDatabase {
     ///
     /// # Errors
     /// Out of memory.
-    pub fn new(tables: QueryScans) -> AdminResult<Self> {
+    pub(super) fn new(tables: QueryScans) -> AdminResult<Self> {
         let connection = Connection::open_in_memory().map_err(failed)?;
         let database = Self { connection, tables: Arc::new(tables) };
         database.prepare().map_err(failed)?;
@@ -85,7 +85,7 @@ impl QueryDatabase {
     ///
     /// # Errors
     /// SQLite refuses the query, the answer is too large, or the query takes too many steps.
-    pub fn answer(self, statement: &TranslatedQuery) -> AdminResult<QueryResult> {
+    pub(super) fn answer(self, statement: &TranslatedQuery) -> AdminResult<QueryResult> {
         let mut prepared = self
             .connection
             .prepare(&statement.sql)

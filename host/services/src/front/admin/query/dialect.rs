@@ -27,7 +27,7 @@ const NOT_IN: usize = 16;
 const NEVER_NOTHING: [&str; 2] = ["created_at", "id"];
 
 /// Rewrites a query.
-pub struct QueryRewriter {
+pub(super) struct QueryRewriter {
     now: Timestamp,
     /// The extracted string literals; the first one is `?1`.
     pub texts: Vec<String>,
@@ -37,7 +37,7 @@ pub struct QueryRewriter {
 
 impl QueryRewriter {
     /// Rewrites a query executed at `now`.
-    pub fn new(now: Timestamp) -> Self {
+    pub(super) fn new(now: Timestamp) -> Self {
         Self { now, texts: Vec::new(), orders_plainly: Vec::new() }
     }
 

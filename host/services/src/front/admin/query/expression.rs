@@ -8,7 +8,7 @@ use sqlparser::ast::{
 use super::{functions, table::QueryTable};
 
 /// Returns true if an expression is boolean.
-pub fn is_bool(expr: &Expr) -> bool {
+pub(super) fn is_bool(expr: &Expr) -> bool {
     match expr {
         Expr::Nested(inner) => is_bool(inner),
         Expr::UnaryOp { op: UnaryOperator::Not, .. }
@@ -57,7 +57,7 @@ pub fn is_bool(expr: &Expr) -> bool {
 }
 
 /// Returns true if an expression is recognizably an instant.
-pub fn is_time(expr: &Expr) -> bool {
+pub(super) fn is_time(expr: &Expr) -> bool {
     match expr {
         Expr::Identifier(name) => QueryTable::has_time(&name.value),
         Expr::CompoundIdentifier(names) => {
@@ -88,12 +88,12 @@ pub fn is_time(expr: &Expr) -> bool {
 }
 
 /// Builds a string literal.
-pub fn text(text: impl Into<String>) -> Expr {
+pub(super) fn text(text: impl Into<String>) -> Expr {
     Expr::Value(Literal::SingleQuotedString(text.into()).into())
 }
 
 /// Builds an integer literal.
-pub fn number(number: i64) -> Expr {
+pub(super) fn number(number: i64) -> Expr {
     let bare = Expr::Value(Literal::Number(number.unsigned_abs().to_string(), false).into());
     match number < 0 {
         true => Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(bare) },
@@ -102,12 +102,12 @@ pub fn number(number: i64) -> Expr {
 }
 
 /// Takes an expression, and leaves `NULL` in its place.
-pub fn take(expr: &mut Expr) -> Expr {
+pub(super) fn take(expr: &mut Expr) -> Expr {
     std::mem::replace(expr, Expr::Value(Literal::Null.into()))
 }
 
 /// Returns the arguments of a function that has exactly two.
-pub fn two(function: &Function) -> Option<(Expr, Expr)> {
+pub(super) fn two(function: &Function) -> Option<(Expr, Expr)> {
     let FunctionArguments::List(list) = &function.args else { return None };
     match list.args.as_slice() {
         [
@@ -119,7 +119,7 @@ pub fn two(function: &Function) -> Option<(Expr, Expr)> {
 }
 
 /// Builds a function call.
-pub fn call(name: &str, arguments: impl IntoIterator<Item = Expr>) -> Expr {
+pub(super) fn call(name: &str, arguments: impl IntoIterator<Item = Expr>) -> Expr {
     let arguments = arguments.into_iter().map(FunctionArgExpr::Expr).map(FunctionArg::Unnamed);
     Expr::Function(Function {
         name: ObjectName::from(vec![Ident::new(name)]),

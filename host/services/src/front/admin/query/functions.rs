@@ -14,28 +14,28 @@ use segno_core::time::Timestamp;
 use super::value::{self, instant};
 
 /// Sum of numbers, or an instant plus a duration.
-pub const PLUS: &str = "plus_of";
+pub(super) const PLUS: &str = "plus_of";
 /// Difference of numbers, an instant minus a duration, or the duration between two instants.
-pub const MINUS: &str = "minus_of";
+pub(super) const MINUS: &str = "minus_of";
 /// First value of a group.
-pub const FIRST: &str = "first_of";
+pub(super) const FIRST: &str = "first_of";
 /// Last value of a group.
-pub const LAST: &str = "last_of";
+pub(super) const LAST: &str = "last_of";
 /// A value as text.
-pub const TEXT: &str = "text_of";
+pub(super) const TEXT: &str = "text_of";
 /// A value as an integer.
-pub const INTEGER: &str = "integer_of";
+pub(super) const INTEGER: &str = "integer_of";
 /// A value as a number.
-pub const REAL: &str = "real_of";
+pub(super) const REAL: &str = "real_of";
 /// A text, or seconds since 1970, as an instant.
-pub const INSTANT: &str = "instant_of";
+pub(super) const INSTANT: &str = "instant_of";
 /// An instant as seconds since 1970.
-pub const EPOCH: &str = "epoch_of";
+pub(super) const EPOCH: &str = "epoch_of";
 /// True if a text begins with another.
-pub const STARTS_WITH: &str = "starts_with";
+pub(super) const STARTS_WITH: &str = "starts_with";
 
 /// Adds the functions to a database.
-pub fn add(to: &Connection) -> Result<()> {
+pub(super) fn add(to: &Connection) -> Result<()> {
     let pure = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
     to.create_scalar_function(PLUS, 2, pure, |context| sum(context, 1))?;
     to.create_scalar_function(MINUS, 2, pure, |context| sum(context, -1))?;

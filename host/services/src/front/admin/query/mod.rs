@@ -72,7 +72,7 @@ struct QueryRequest {
 }
 
 /// Answers a query: as JSON if the client requests it, otherwise as an Arrow stream.
-pub async fn query(api: ServicesApi, request: Request) -> AdminResult {
+pub(super) async fn query(api: ServicesApi, request: Request) -> AdminResult {
     let as_json = wants_json(request.headers());
     let asked: QueryRequest = json_of_operator(&api, request).await?;
     let now = api.host.env.clock.now();

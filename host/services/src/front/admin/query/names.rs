@@ -13,7 +13,7 @@ use super::{refusal::QueryRefusal, table::QueryTable};
 ///
 /// # Errors
 /// The query names an unknown table, or has an unsupported table expression.
-pub fn check(query: &mut Query) -> Result<Vec<QueryTable>, QueryRefusal> {
+pub(super) fn check(query: &mut Query) -> Result<Vec<QueryTable>, QueryRefusal> {
     let mut given = CommonTableNames::default();
     // The visitor only collects, and never breaks.
     let _ = query.visit(&mut given);

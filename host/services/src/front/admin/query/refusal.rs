@@ -6,11 +6,11 @@ use super::table::QueryTable;
 
 /// Maximum number of tokens in a query, excluding lists of values: nested expressions are handled
 /// recursively.
-pub const TOKENS: usize = 1_500;
+pub(super) const TOKENS: usize = 1_500;
 
 /// The reason why a query is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum QueryRefusal {
+pub(super) enum QueryRefusal {
     /// The text is not valid SQL.
     #[error("the query cannot be read: {0}")]
     Syntax(String),
@@ -36,7 +36,7 @@ pub enum QueryRefusal {
 
 impl QueryRefusal {
     /// Refuses a statement that is not a query.
-    pub fn not_a_question(statement: &Statement) -> Self {
+    pub(super) fn not_a_question(statement: &Statement) -> Self {
         let text = statement.to_string();
         Self::NoQuestion(text.split_whitespace().next().unwrap_or("this").to_owned())
     }

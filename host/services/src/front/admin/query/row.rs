@@ -6,21 +6,21 @@ use super::value::RowValue;
 
 /// A row of a table. Absent columns are null.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct TableRow(BTreeMap<&'static str, RowValue>);
+pub(super) struct TableRow(BTreeMap<&'static str, RowValue>);
 
 impl TableRow {
     /// The value of a column.
-    pub fn get(&self, column: &str) -> &RowValue {
+    pub(super) fn get(&self, column: &str) -> &RowValue {
         self.0.get(column).unwrap_or(&RowValue::Null)
     }
 
     /// Sets the value of a column.
-    pub fn set(&mut self, column: &'static str, value: impl Into<RowValue>) {
+    pub(super) fn set(&mut self, column: &'static str, value: impl Into<RowValue>) {
         self.0.insert(column, value.into());
     }
 
     /// Approximate size in bytes.
-    pub fn weight(&self) -> usize {
+    pub(super) fn weight(&self) -> usize {
         self.0.values().map(RowValue::weight).sum()
     }
 }

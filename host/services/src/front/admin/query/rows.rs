@@ -12,12 +12,12 @@ use super::{row::TableRow, table::QueryTable, wanted::WantedRows};
 use crate::front::error::{AdminError, AdminResult};
 
 /// Maximum number of rows examined for one query. Lower in tests, which would have to create them.
-pub const LOOKED_AT: usize = if cfg!(test) { 2_000 } else { 100_000 };
+pub(super) const LOOKED_AT: usize = if cfg!(test) { 2_000 } else { 100_000 };
 /// Maximum total size of the values read for one query, in bytes.
 const BYTES: usize = 64 << 20;
 
 /// Reads the rows of tables.
-pub trait TableReader: Send + Sync + 'static {
+pub(super) trait TableReader: Send + Sync + 'static {
     /// Reads the rows of a table that match `wanted`, in the table's order, and possibly others.
     fn read(
         &self,
@@ -29,14 +29,14 @@ pub trait TableReader: Send + Sync + 'static {
 
 /// Number of rows and bytes used by one query.
 #[derive(Debug, Default)]
-pub struct QueryUsage {
+pub(super) struct QueryUsage {
     rows: AtomicUsize,
     bytes: AtomicUsize,
 }
 
 /// Accepts the rows of a table from its reader. A reader waits until the query has room for its
 /// row.
-pub struct RowSender {
+pub(super) struct RowSender {
     table: QueryTable,
     spent: Arc<QueryUsage>,
     to: mpsc::Sender<TableRow>,
@@ -44,7 +44,7 @@ pub struct RowSender {
 
 impl RowSender {
     /// Creates a channel with room for `room` rows, and returns both ends.
-    pub fn new(
+    pub(super) fn new(
         table: QueryTable,
         spent: Arc<QueryUsage>,
         room: usize,
@@ -57,7 +57,7 @@ impl RowSender {
     ///
     /// # Errors
     /// The values exceed the limit in bytes.
-    pub async fn offer(&self, row: TableRow) -> AdminResult<()> {
+    pub(super) async fn offer(&self, row: TableRow) -> AdminResult<()> {
         self.weighs(row.weight())?;
         // A query that has its answer drops the receiver and this reader.
         self.to.send(row).await.ok();
@@ -68,7 +68,7 @@ impl RowSender {
     ///
     /// # Errors
     /// The rows exceed the limit for one query.
-    pub fn looked_at(&self, rows: usize) -> AdminResult<()> {
+    pub(super) fn looked_at(&self, rows: usize) -> AdminResult<()> {
         if self.spent.rows.fetch_add(rows, Ordering::Relaxed) + rows <= LOOKED_AT {
             return Ok(());
         }
@@ -84,7 +84,7 @@ impl RowSender {
     ///
     /// # Errors
     /// The bytes exceed the limit for one query.
-    pub fn weighs(&self, bytes: usize) -> AdminResult<()> {
+    pub(super) fn weighs(&self, bytes: usize) -> AdminResult<()> {
         if self.spent.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= BYTES {
             return Ok(());
         }

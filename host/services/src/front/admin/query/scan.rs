@@ -10,7 +10,7 @@ use crate::front::error::AdminResult;
 
 /// The rows read so far, and a reader that continues after them. When a join reads the table again,
 /// the store is not read again.
-pub struct TableScan {
+pub(super) struct TableScan {
     rows: Vec<Arc<TableRow>>,
     /// Positions of rows, by column and text.
     indexes: HashMap<&'static str, HashMap<String, Arc<Vec<usize>>>>,
@@ -21,7 +21,7 @@ pub struct TableScan {
 
 impl TableScan {
     /// Starts before the first row of the reader.
-    pub fn new(
+    pub(super) fn new(
         reader: BoxFuture<'static, AdminResult<()>>,
         offered: mpsc::Receiver<TableRow>,
     ) -> Self {
@@ -32,7 +32,11 @@ impl TableScan {
     ///
     /// # Errors
     /// The reader failed.
-    pub fn row(&mut self, place: usize, runtime: &Handle) -> AdminResult<Option<Arc<TableRow>>> {
+    pub(super) fn row(
+        &mut self,
+        place: usize,
+        runtime: &Handle,
+    ) -> AdminResult<Option<Arc<TableRow>>> {
         while self.rows.len() <= place {
             if !self.read_on(runtime)? {
                 return Ok(None);
@@ -45,7 +49,7 @@ impl TableScan {
     ///
     /// # Errors
     /// The reader failed.
-    pub fn places(
+    pub(super) fn places(
         &mut self,
         column: &'static str,
         text: &str,

@@ -26,7 +26,7 @@ const STACK: usize = 64 << 20;
 
 /// A query, translated for the database.
 #[derive(Debug)]
-pub struct TranslatedQuery {
+pub(super) struct TranslatedQuery {
     /// The translated SQL.
     pub sql: String,
     /// The extracted string literals; the first one is `?1`.
@@ -43,7 +43,7 @@ impl TranslatedQuery {
     ///
     /// # Errors
     /// [`QueryRefusal`].
-    pub fn read(sql: &str, now: Timestamp) -> Result<Self, QueryRefusal> {
+    pub(super) fn read(sql: &str, now: Timestamp) -> Result<Self, QueryRefusal> {
         std::thread::scope(|scope| {
             let reader = std::thread::Builder::new().stack_size(STACK);
             let reading = reader.spawn_scoped(scope, || Self::read_here(sql, now));

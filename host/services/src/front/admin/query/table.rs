@@ -15,13 +15,13 @@ macro_rules! tables {
     ($($(#[$about:meta])* $table:ident = $name:literal, $columns:ident, $narrows:expr;)+) => {
         /// A table.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum QueryTable {
+        pub(super) enum QueryTable {
             $($(#[$about])* $table,)+
         }
 
         impl QueryTable {
             /// All tables.
-            pub const ALL: [Self; [$(Self::$table),+].len()] = [$(Self::$table),+];
+            pub(super) const ALL: [Self; [$(Self::$table),+].len()] = [$(Self::$table),+];
 
             /// Name, columns, and columns whose conditions narrow the read.
             fn definition(self) -> (&'static str, &'static [TableColumn], &'static [&'static str]) {
@@ -66,32 +66,32 @@ tables! {
 
 impl QueryTable {
     /// Name of the table.
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         self.definition().0
     }
 
     /// The names of all tables.
-    pub fn names() -> String {
+    pub(super) fn names() -> String {
         Self::ALL.map(Self::name).join(", ")
     }
 
     /// Returns the table with this name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub(super) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|table| table.name() == name)
     }
 
     /// Columns of the table.
-    pub fn columns(self) -> &'static [TableColumn] {
+    pub(super) fn columns(self) -> &'static [TableColumn] {
         self.definition().1
     }
 
     /// Returns the columns whose conditions narrow the read.
-    pub fn narrows(self) -> &'static [&'static str] {
+    pub(super) fn narrows(self) -> &'static [&'static str] {
         self.definition().2
     }
 
     /// Returns the column whose values the reader requires.
-    pub fn read_by(self) -> Option<&'static str> {
+    pub(super) fn read_by(self) -> Option<&'static str> {
         match self {
             Self::Journal | Self::JournalEvents => Some("id"),
             _ => None,
@@ -100,12 +100,12 @@ impl QueryTable {
 
     /// Returns the column by which the table is sorted in descending order, as far as clocks of
     /// several hosts allow: invocations are listed by creation, newest first.
-    pub fn newest_first(self) -> Option<&'static str> {
+    pub(super) fn newest_first(self) -> Option<&'static str> {
         matches!(self, Self::Invocation | Self::InvocationStatus).then_some("created_at")
     }
 
     /// Returns true if a column of this name is an instant, in any table.
-    pub fn has_time(column: &str) -> bool {
+    pub(super) fn has_time(column: &str) -> bool {
         let columns = Self::ALL.into_iter().flat_map(Self::columns);
         columns
             .filter(|known| known.kind == ColumnType::Time)

@@ -13,13 +13,13 @@ use segno_core::time::Timestamp;
 const FIRST: Timestamp = Timestamp(-62_135_596_800_000);
 
 /// Formats an instant with fixed length. Instants out of range become the nearest in range.
-pub fn written(at: Timestamp) -> String {
+pub(super) fn written(at: Timestamp) -> String {
     at.clamp(FIRST, Timestamp::NEVER).in_utc_millis()
 }
 
 /// Type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ColumnType {
+pub(super) enum ColumnType {
     /// Text.
     Text,
     /// Integer.
@@ -34,7 +34,7 @@ pub enum ColumnType {
 
 impl ColumnType {
     /// Name of the type in the database.
-    pub fn declared(self) -> &'static str {
+    pub(super) fn declared(self) -> &'static str {
         match self {
             Self::Text | Self::Time => "TEXT",
             Self::Number => "INTEGER",
@@ -44,7 +44,7 @@ impl ColumnType {
     }
 
     /// Name of the type in `information_schema`.
-    pub fn named(self) -> &'static str {
+    pub(super) fn named(self) -> &'static str {
         match self {
             Self::Text => "Utf8",
             Self::Number => "Int64",
@@ -56,11 +56,11 @@ impl ColumnType {
 }
 
 /// Declared type of boolean columns; the database stores them as 1 and 0.
-pub const BOOLEAN: &str = "BOOLEAN";
+pub(super) const BOOLEAN: &str = "BOOLEAN";
 
 /// A value of a row.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum RowValue {
+pub(super) enum RowValue {
     /// Null.
     Null,
     /// A boolean.
@@ -76,12 +76,12 @@ pub enum RowValue {
 
 impl RowValue {
     /// Creates a count; too large counts become `i64::MAX`.
-    pub fn count(count: impl TryInto<i64>) -> Self {
+    pub(super) fn count(count: impl TryInto<i64>) -> Self {
         Self::Number(count.try_into().unwrap_or(i64::MAX))
     }
 
     /// Approximate size in bytes.
-    pub fn weight(&self) -> usize {
+    pub(super) fn weight(&self) -> usize {
         match self {
             Self::Null => 1,
             Self::Bool(_) | Self::Number(_) => 8,
@@ -124,7 +124,7 @@ impl ToSql for RowValue {
 }
 
 /// Parses a text as an instant in UTC: a date, with or without a time.
-pub fn instant(text: &str) -> Option<Timestamp> {
+pub(super) fn instant(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     let text = text.strip_suffix("+00:00").or_else(|| text.strip_suffix("+00")).unwrap_or(text);
     let at = match text.len() {

@@ -41,7 +41,7 @@ const PART: f64 = 0.01;
 type SharedScan = Arc<Mutex<TableScan>>;
 
 /// The tables of one query, with everything read so far.
-pub struct QueryScans {
+pub(super) struct QueryScans {
     reader: Arc<dyn TableReader>,
     runtime: Handle,
     spent: Arc<QueryUsage>,
@@ -53,7 +53,7 @@ pub struct QueryScans {
 impl QueryScans {
     /// Starts with nothing read. Readers run on the querying thread, with the timers and sockets of
     /// this runtime.
-    pub fn new(reader: Arc<dyn TableReader>, runtime: Handle) -> Self {
+    pub(super) fn new(reader: Arc<dyn TableReader>, runtime: Handle) -> Self {
         Self {
             reader,
             runtime,
@@ -64,7 +64,7 @@ impl QueryScans {
     }
 
     /// Takes the error of a failed reader, if any.
-    pub fn failure(&self) -> Option<AdminError> {
+    pub(super) fn failure(&self) -> Option<AdminError> {
         lock(&self.failure).take()
     }
 
@@ -87,7 +87,7 @@ impl QueryScans {
 
 /// A virtual table of a query.
 #[repr(C)]
-pub struct TableView {
+pub(super) struct TableView {
     base: sqlite3_vtab,
     table: QueryTable,
     tables: Arc<QueryScans>,
@@ -224,7 +224,7 @@ enum ScanCondition {
 
 /// A cursor over the rows of a table.
 #[repr(C)]
-pub struct TableCursor {
+pub(super) struct TableCursor {
     base: sqlite3_vtab_cursor,
     table: QueryTable,
     tables: Arc<QueryScans>,

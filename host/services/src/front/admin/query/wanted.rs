@@ -10,7 +10,7 @@ use segno_core::{
 /// The rows of a table that a query can use, and the columns that it reads. The database checks all
 /// conditions again, so additional rows are harmless.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct WantedRows {
+pub(super) struct WantedRows {
     /// Names of the columns to read.
     columns: BTreeSet<&'static str>,
     /// Permitted texts, by column.
@@ -21,12 +21,12 @@ pub struct WantedRows {
 
 impl WantedRows {
     /// Selects all rows, with these columns.
-    pub fn of(columns: impl Iterator<Item = &'static str>) -> Self {
+    pub(super) fn of(columns: impl Iterator<Item = &'static str>) -> Self {
         Self { columns: columns.collect(), ..Self::default() }
     }
 
     /// Restricts a column to these texts.
-    pub fn only(&mut self, column: &'static str, texts: BTreeSet<String>) {
+    pub(super) fn only(&mut self, column: &'static str, texts: BTreeSet<String>) {
         let both = match self.only.get(column) {
             Some(known) => known & &texts,
             None => texts,
@@ -35,35 +35,35 @@ impl WantedRows {
     }
 
     /// Excludes a text of a column.
-    pub fn never(&mut self, column: &'static str, text: String) {
+    pub(super) fn never(&mut self, column: &'static str, text: String) {
         self.never.entry(column).or_default().insert(text);
     }
 
     /// Returns true if the query reads a column.
-    pub fn needs(&self, column: &str) -> bool {
+    pub(super) fn needs(&self, column: &str) -> bool {
         self.columns.contains(column)
     }
 
     /// Returns the permitted texts of a column; `None` if any.
-    pub fn texts(&self, column: &str) -> Option<&BTreeSet<String>> {
+    pub(super) fn texts(&self, column: &str) -> Option<&BTreeSet<String>> {
         self.only.get(column)
     }
 
     /// Returns true if a column may have this text.
-    pub fn may_be(&self, column: &str, text: &str) -> bool {
+    pub(super) fn may_be(&self, column: &str, text: &str) -> bool {
         self.texts(column).is_none_or(|texts| texts.contains(text))
             && self.never.get(column).is_none_or(|texts| !texts.contains(text))
     }
 
     /// Returns the single permitted text of a column; `None` if there are several, or any is
     /// permitted.
-    pub fn text(&self, column: &str) -> Option<&str> {
+    pub(super) fn text(&self, column: &str) -> Option<&str> {
         let texts = self.texts(column)?;
         texts.first().filter(|_| texts.len() == 1).map(String::as_str)
     }
 
     /// Returns the objects selected by service, scope and key.
-    pub fn objects(&self) -> WantedObjects {
+    pub(super) fn objects(&self) -> WantedObjects {
         let Some(service) = self.text("service_name") else {
             return WantedObjects::Beginning(service_alias(""));
         };
@@ -82,7 +82,7 @@ impl WantedRows {
 
 /// The objects that a query selects.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WantedObjects {
+pub(super) enum WantedObjects {
     /// A single object.
     One(ObjectId),
     /// The object without a scope, and objects in scopes whose names have this prefix.
@@ -94,7 +94,7 @@ pub enum WantedObjects {
 impl WantedObjects {
     /// Returns prefixes that select the objects, or rows that belong to them. `of_one` returns the
     /// prefix for a single object.
-    pub fn prefixes(self, of_one: impl Fn(&ObjectId) -> String) -> Vec<String> {
+    pub(super) fn prefixes(self, of_one: impl Fn(&ObjectId) -> String) -> Vec<String> {
         match self {
             Self::One(object) => vec![of_one(&object)],
             Self::InEveryScope(object, others) => vec![others, of_one(&object)],

@@ -5,17 +5,23 @@ use segno_restate::wire::OperationOutcome;
 use serde_json::{Value as Json, json};
 
 /// The command with the input.
-pub fn of_input(payload: &[u8]) -> Json {
+pub(super) fn of_input(payload: &[u8]) -> Json {
     json!({ "Command": { "Input": { "headers": [], "payload": payload, "name": "" } } })
 }
 
 /// The command with the output.
-pub fn of_output(outcome: Option<&OperationOutcome>) -> Json {
+pub(super) fn of_output(outcome: Option<&OperationOutcome>) -> Json {
     json!({ "Command": { "Output": { "result": result(outcome), "name": "" } } })
 }
 
 /// A command. `frame` is its frame as shown elsewhere, `callee` the id of the called invocation.
-pub fn of_command(kind: &str, index: u32, name: &str, frame: &Json, callee: Option<&str>) -> Json {
+pub(super) fn of_command(
+    kind: &str,
+    index: u32,
+    name: &str,
+    frame: &Json,
+    callee: Option<&str>,
+) -> Json {
     let called = || callee.and_then(|callee| request(frame, callee));
     let mut command = match kind {
         "Sleep" => json!({ "wake_up_time": frame.get("until_ms"), "completion_id": index }),
@@ -43,7 +49,7 @@ pub fn of_command(kind: &str, index: u32, name: &str, frame: &Json, callee: Opti
 }
 
 /// The completion of a command.
-pub fn of_completion(kind: &str, index: u32, outcome: Option<&OperationOutcome>) -> Json {
+pub(super) fn of_completion(kind: &str, index: u32, outcome: Option<&OperationOutcome>) -> Json {
     let mut completion = json!({ "completion_id": index });
     if kind != "Sleep" {
         completion["result"] = result(outcome);
@@ -52,7 +58,7 @@ pub fn of_completion(kind: &str, index: u32, outcome: Option<&OperationOutcome>)
 }
 
 /// A signal. Awakeables and cancellations have numeric names.
-pub fn of_signal(name: &str, outcome: Option<&OperationOutcome>) -> Json {
+pub(super) fn of_signal(name: &str, outcome: Option<&OperationOutcome>) -> Json {
     let id = match name.parse::<u32>() {
         Ok(number) => json!({ "Index": number }),
         Err(_) => json!({ "Name": name }),

@@ -12,7 +12,11 @@ use super::{
 use crate::front::{ServicesApi, error::AdminResult};
 
 /// Reads the events of the requested invocations.
-pub async fn read(api: &ServicesApi, wanted: &WantedRows, rows: &RowSender) -> AdminResult<()> {
+pub(super) async fn read(
+    api: &ServicesApi,
+    wanted: &WantedRows,
+    rows: &RowSender,
+) -> AdminResult<()> {
     let Some(ids) = wanted.texts("id") else { return Ok(()) };
     rows.looked_at(ids.len())?;
     for id in ids {

@@ -35,7 +35,7 @@ use crate::{
 };
 
 /// An invocation in the store.
-pub struct StoredInvocation {
+pub(super) struct StoredInvocation {
     /// Promise of the invocation.
     pub promise: Promise,
     /// The task of the invocation.
@@ -45,7 +45,7 @@ pub struct StoredInvocation {
 }
 
 /// Reads invocations, newest first.
-pub async fn read(
+pub(super) async fn read(
     api: &ServicesApi,
     table: QueryTable,
     wanted: &WantedRows,
@@ -133,7 +133,7 @@ async fn offer(
 }
 
 /// Reads invocations that wait for their turn.
-pub async fn read_inbox(
+pub(super) async fn read_inbox(
     api: &ServicesApi,
     wanted: &WantedRows,
     rows: &RowSender,
@@ -207,7 +207,7 @@ impl InvocationPages {
 ///
 /// # Errors
 /// The store failed.
-pub async fn one(api: &ServicesApi, id: PromiseId) -> AdminResult<Option<StoredInvocation>> {
+pub(super) async fn one(api: &ServicesApi, id: PromiseId) -> AdminResult<Option<StoredInvocation>> {
     Ok(match api.execute(Command::TaskGet { id }).await? {
         Reply::Task(found) => {
             let journal_len = found.head.len;
@@ -412,7 +412,7 @@ fn set_last_failure(row: &mut TableRow, note: Option<&Note>) {
 }
 
 /// Returns when the invocation last changed its status, as far as known.
-pub fn modified_at(promise: &Promise, task: &Task) -> Timestamp {
+pub(super) fn modified_at(promise: &Promise, task: &Task) -> Timestamp {
     let created_at = promise.spec.created_at;
     match (promise.settlement(), &task.state) {
         (Some(settlement), _) => settlement.settled_at,

@@ -37,7 +37,11 @@ use crate::{
 const CANCEL: &str = "1";
 
 /// Reads the journals of the requested invocations.
-pub async fn read(api: &ServicesApi, wanted: &WantedRows, rows: &RowSender) -> AdminResult<()> {
+pub(super) async fn read(
+    api: &ServicesApi,
+    wanted: &WantedRows,
+    rows: &RowSender,
+) -> AdminResult<()> {
     let Some(ids) = wanted.texts("id") else { return Ok(()) };
     rows.looked_at(ids.len())?;
     for id in ids {

@@ -20,7 +20,7 @@ use super::{
 use crate::front::{ServicesApi, error::AdminResult};
 
 /// Reads the current data of the store.
-pub struct LiveTableReader(pub ServicesApi);
+pub(super) struct LiveTableReader(pub ServicesApi);
 
 impl TableReader for LiveTableReader {
     fn read(

@@ -11,7 +11,7 @@ use super::{
 use crate::front::{ServicesApi, error::AdminResult};
 
 /// Reads the state of objects.
-pub async fn read_state(
+pub(super) async fn read_state(
     api: &ServicesApi,
     wanted: &WantedRows,
     rows: &RowSender,
@@ -60,7 +60,7 @@ async fn entries(
 }
 
 /// Reads the holders of turns.
-pub async fn read_turns(
+pub(super) async fn read_turns(
     api: &ServicesApi,
     wanted: &WantedRows,
     rows: &RowSender,

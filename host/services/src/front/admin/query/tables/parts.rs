@@ -10,11 +10,11 @@ use segno_restate::manifest::ServiceType;
 use super::super::{row::TableRow, value::RowValue};
 
 /// Number of rows in a page of the store.
-pub const PAGE: u32 = 500;
+pub(super) const PAGE: u32 = 500;
 
 /// Returns the service, the scope and the key of an object as columns; `None` if it is not an
 /// object of a service.
-pub fn of_object(object: &ObjectId) -> Option<TableRow> {
+pub(super) fn of_object(object: &ObjectId) -> Option<TableRow> {
     let (service, scope, key) = service_of_object(object)?;
     Some(TableRow::from([
         ("service_name", service.into()),
@@ -24,18 +24,18 @@ pub fn of_object(object: &ObjectId) -> Option<TableRow> {
 }
 
 /// Returns the address that an invocation calls; `None` if it does not call a service.
-pub fn called(promise: &Promise) -> Option<Address> {
+pub(super) fn called(promise: &Promise) -> Option<Address> {
     let target = promise.target().filter(|target| target.starts_with(SERVICE_SCHEME))?;
     Address::parse(target).ok()
 }
 
 /// Returns bytes as text, or null if they are not UTF-8.
-pub fn utf8(bytes: &[u8]) -> RowValue {
+pub(super) fn utf8(bytes: &[u8]) -> RowValue {
     std::str::from_utf8(bytes).ok().into()
 }
 
 /// The name of a kind of services.
-pub fn kind_of_service(ty: ServiceType) -> &'static str {
+pub(super) fn kind_of_service(ty: ServiceType) -> &'static str {
     match ty {
         ServiceType::Service => "service",
         ServiceType::VirtualObject => "virtual_object",

@@ -15,7 +15,11 @@ use crate::{
 };
 
 /// Reads promises of workflows.
-pub async fn read(api: &ServicesApi, wanted: &WantedRows, rows: &RowSender) -> AdminResult<()> {
+pub(super) async fn read(
+    api: &ServicesApi,
+    wanted: &WantedRows,
+    rows: &RowSender,
+) -> AdminResult<()> {
     let key = wanted.text("key").unwrap_or_default();
     let mut prefixes = wanted.objects().prefixes(|object| object.promise(key).to_string());
     let prefix = prefixes.pop();

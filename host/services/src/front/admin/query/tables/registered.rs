@@ -9,7 +9,7 @@ use super::{
 use crate::front::{ServicesApi, admin::deployments, error::AdminResult};
 
 /// Reads services.
-pub async fn read_services(api: &ServicesApi, rows: &RowSender) -> AdminResult<()> {
+pub(super) async fn read_services(api: &ServicesApi, rows: &RowSender) -> AdminResult<()> {
     for name in api.services.names().await? {
         let (_, deployment) = api.services.of_service(&name).await?;
         let Some(service) = deployment.service(&name) else { continue };
@@ -26,7 +26,7 @@ pub async fn read_services(api: &ServicesApi, rows: &RowSender) -> AdminResult<(
 }
 
 /// Reads deployments.
-pub async fn read_deployments(api: &ServicesApi, rows: &RowSender) -> AdminResult<()> {
+pub(super) async fn read_deployments(api: &ServicesApi, rows: &RowSender) -> AdminResult<()> {
     for known in deployments::all(api).await? {
         let manifest = &known.deployment.manifest;
         rows.offer(TableRow::from([

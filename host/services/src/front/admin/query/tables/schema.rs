@@ -4,7 +4,7 @@ use super::super::{row::TableRow, rows::RowSender, table::QueryTable, value::Row
 use crate::front::error::AdminResult;
 
 /// Reads the list of tables.
-pub async fn read_tables(rows: &RowSender) -> AdminResult<()> {
+pub(super) async fn read_tables(rows: &RowSender) -> AdminResult<()> {
     for table in QueryTable::ALL {
         let mut row = of(table);
         row.set("table_type", "BASE TABLE");
@@ -14,7 +14,7 @@ pub async fn read_tables(rows: &RowSender) -> AdminResult<()> {
 }
 
 /// Reads the list of columns.
-pub async fn read_columns(rows: &RowSender) -> AdminResult<()> {
+pub(super) async fn read_columns(rows: &RowSender) -> AdminResult<()> {
     for table in QueryTable::ALL {
         for (place, column) in table.columns().iter().enumerate() {
             let mut row = of(table);
