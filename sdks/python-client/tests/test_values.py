@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+import time
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import Any
@@ -8,6 +10,7 @@ from typing import Any
 import pytest
 
 from segno_client import InvalidValueError
+from segno_client.options import identity
 from segno_client.retrying import retry_after_ms
 from segno_client.values import dumps, loads
 
@@ -50,3 +53,12 @@ def test_retry_after_is_seconds_or_a_date() -> None:
     assert retry_after_ms("7") == 7_000
     assert retry_after_ms("soon") is None
     assert retry_after_ms(format_datetime(datetime(2020, 1, 1, tzinfo=UTC), usegmt=True)) == 0
+
+
+def test_ids_of_one_second_are_neighbours() -> None:
+    id, is_repeatable = identity("parts/leaf", None)
+    assert is_repeatable
+    assert id is not None
+    assert re.fullmatch("leaf-[0-9a-f]{36}", id)
+    assert (int(time.time()) - int(id[5:9], 16)) & 0xFFFF < 60, "it begins with the second"
+    assert identity("parts/leaf", None)[0] != id

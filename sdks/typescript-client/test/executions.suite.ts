@@ -47,7 +47,9 @@ suite('executions', () => {
 
   test('a start without an id has one of the client', async () => {
     const started = await client.start('parts/leaf', 1);
-    assert.match(started.id, /^leaf-[0-9a-f]{32}$/);
+    assert.match(started.id, /^leaf-[0-9a-f]{36}$/);
+    const age = (Math.floor(Date.now() / 1_000) - Number.parseInt(started.id.slice(5, 9), 16)) & 0xffff;
+    assert.ok(age < 60, `it begins with the second: ${started.id}`);
     assert.equal(started.created, true);
   });
 

@@ -128,4 +128,6 @@ def identity(target: str, id: str | None) -> tuple[str | None, bool]:
     # A function of an object may run once for its key, under an id that the host chooses.
     if "@" in target:
         return None, False
-    return f"{target.rsplit('/', 1)[-1]}-{random_key()}", True
+    # As in the ids that a host makes: those of one second are next to each other in its index.
+    second = int(time.time()) & 0xFFFF
+    return f"{target.rsplit('/', 1)[-1]}-{second:04x}{random_key()}", True

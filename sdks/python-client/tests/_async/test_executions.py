@@ -71,7 +71,7 @@ async def test_the_same_id_again_is_the_same_execution(client: AsyncClient) -> N
 
 async def test_a_start_without_an_id_has_one_of_the_client(client: AsyncClient) -> None:
     started = await client.start("parts/leaf", 1)
-    assert started.id.startswith("leaf-") and len(started.id) == 37
+    assert started.id.startswith("leaf-") and len(started.id) == 41
     assert started.created is True
 
 

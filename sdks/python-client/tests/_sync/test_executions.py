@@ -70,7 +70,7 @@ def test_the_same_id_again_is_the_same_execution(client: Client) -> None:
 
 def test_a_start_without_an_id_has_one_of_the_client(client: Client) -> None:
     started = client.start("parts/leaf", 1)
-    assert started.id.startswith("leaf-") and len(started.id) == 37
+    assert started.id.startswith("leaf-") and len(started.id) == 41
     assert started.created is True
 
 
