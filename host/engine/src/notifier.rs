@@ -152,6 +152,7 @@ impl CommitNotifier {
             Arc::new(PromiseRow { promise: promise.clone(), task: state.task(id).cloned() })
         });
         for watcher in watchers {
+            // A watcher may have stopped waiting.
             let _ = watcher.send(SettlementNotice { id: id.clone(), row: row.clone() });
         }
     }

@@ -171,7 +171,7 @@ impl MappedMemories {
             }
         };
         let seen = Arc::new(InstanceMemory::new(range.at(guard), len));
-        // Without an image, nobody looks at it.
+        // An instance without an image has no interpreter that is read.
         let _ = IMAGE.try_with(|image| image.memories.borrow_mut().push(Arc::clone(&seen)));
         Ok(MappedMemory {
             range: Some(range),

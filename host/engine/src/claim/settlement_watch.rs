@@ -58,6 +58,7 @@ impl SettlementWatch {
     /// The next settled promise. `None` if there is none yet.
     pub fn try_next(&mut self) -> Option<SettlementNotice> {
         loop {
+            // An error means that the channel is empty: a sender is here.
             let settled = self.settled.try_recv().ok()?;
             if self.takes(&settled.id) {
                 return Some(settled);

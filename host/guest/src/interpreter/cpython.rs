@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn an_instruction_leads_to_its_line() {
-        // What Python 3.11 makes of this function, at line 1:
+        // The table that Python 3.11, which has the same format, compiles for this function at line 1:
         //
         //     def total(prices):
         //         count = 0
