@@ -86,6 +86,7 @@ pub fn engine(components: &[Arc<[u8]>]) -> Arc<Wasm> {
         compiler: Compiler::Thread,
         fair: false,
         counts: false,
+        ahead: None,
         source: Arc::new(source),
     };
     Arc::new(Wasm::new(config).expect("the engine can be set up"))

@@ -113,6 +113,7 @@ pub(crate) fn engine(
         compiler: Compiler::Thread,
         fair: true,
         counts: false,
+        ahead: None,
         source: Arc::new(source),
     };
     Ok(Arc::new(Wasm::new(config)?))

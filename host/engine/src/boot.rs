@@ -151,6 +151,7 @@ pub async fn prepare(config: BootConfig, env: Env) -> Result<(Prepared, Arc<Wasm
         compiler: config.compiler,
         fair: true,
         counts: false,
+        ahead: Some(env.runtime.clone()),
         source,
     })?);
     let outbound = Arc::new(HttpGate::new(policy, HttpClient::new(HttpLimits::default())?));

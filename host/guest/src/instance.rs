@@ -64,6 +64,16 @@ impl Instance {
         loaded: Arc<LoadedModule>,
     ) -> Result<Self, GuestError> {
         let places = engine.pool().room(&loaded.share).await;
+        Self::with_places(engine, budget, loaded, places).await
+    }
+
+    /// Like [`Instance::uninitialized`], for an instance that has its places in the pool.
+    pub(super) async fn with_places(
+        engine: &Arc<GuestEngine>,
+        budget: Budget,
+        loaded: Arc<LoadedModule>,
+        places: PoolPermit,
+    ) -> Result<Self, GuestError> {
         let turn = budget.turn();
         let mut store = WorkflowState::store(budget, engine.counts(), &loaded);
         let described = loaded.described.get().cloned();

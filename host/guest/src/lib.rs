@@ -7,7 +7,7 @@
 //! a client:
 //!
 //! ```ignore
-//! let wasm = Wasm::new(WasmConfig { limits, policy, cache_dir, compiler, fair, counts: false, source })?; // source: a `ComponentSource`
+//! let wasm = Wasm::new(WasmConfig { limits, policy, cache_dir, compiler, fair, counts: false, ahead: None, source })?; // source: a `ComponentSource`
 //! let report = wasm.inspect(bytes).await?;                                 // at upload: imports
 //! and functions let mut instance = wasm.instantiate(digest, None).await?;                      //
 //! then `start`, `resume`, `resume`, …
@@ -45,6 +45,7 @@ mod lines;
 mod link;
 mod log_room;
 mod provided;
+mod ready;
 mod versions;
 mod wasi;
 

@@ -108,6 +108,14 @@ impl InstancePool {
         PoolPermit { _of_pool: of_pool, _of_share: of_share }
     }
 
+    /// The places of an instance of this share. `None` if they are not free.
+    pub(super) fn try_room(&self, share: &ModuleShare) -> Option<PoolPermit> {
+        let free = |free: &Arc<Semaphore>| Arc::clone(free).try_acquire_many_owned(share.places);
+        let of_share = free(&share.free).ok()?;
+        let of_pool = free(&self.free).ok()?;
+        Some(PoolPermit { _of_pool: of_pool, _of_share: of_share })
+    }
+
     async fn take(
         &self,
         free: &Arc<Semaphore>,

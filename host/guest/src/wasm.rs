@@ -4,6 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use segno_core::{id::Digest, invocation::EngineFacts};
+use segno_env::Runtime;
 
 use super::{
     ActivityContext, ActivityHost, ComponentSource, FunctionDescription, GuestError, Guests,
@@ -17,6 +18,7 @@ use super::{
     loaded::LoadedModule,
     modules::ModuleStore,
     pool::EvictionCallback,
+    ready::ReadyInstances,
     report::ModuleReport,
     snapshot::{AccessibleSource, Initialization, SnapshotFiles, SnapshotPolicy},
     turns::{FairScheduler, InstanceTurn},
@@ -46,6 +48,9 @@ pub struct WasmConfig {
     pub fair: bool,
     /// True if instructions are counted, which slows guests down: [`Guests::counting`].
     pub counts: bool,
+    /// The runtime in which the next instance of a source module is made ahead. `None`: each is
+    /// made when it is asked for.
+    pub ahead: Option<Arc<dyn Runtime>>,
     pub source: Arc<dyn ComponentSource>,
 }
 
@@ -58,6 +63,7 @@ pub struct Wasm {
     /// The runtimes of source modules, with accessors and initializers.
     pub(super) runtimes: Arc<ModuleStore>,
     snapshots: Option<Arc<SnapshotFiles>>,
+    ready: Arc<ReadyInstances>,
     pub(super) limits: Arc<Limits>,
     /// The parameters it was created with.
     pub(super) config: WasmConfig,
@@ -99,7 +105,10 @@ impl Wasm {
         );
         // A snapshot has the parts of its instance in the order of the rewrite.
         let snapshots = snapshots(&config, &of_accessible);
-        Ok(Self { engine, modules, accessible, runtimes, snapshots, limits, config })
+        let ready = Arc::default();
+        let wasm = Self { engine, modules, accessible, runtimes, snapshots, ready, limits, config };
+        wasm.evict(Arc::new(|_| false));
+        Ok(wasm)
     }
 
     pub fn limits(&self) -> &Limits {
@@ -130,7 +139,7 @@ impl Wasm {
     /// separately, and runs slower.
     fn counting(&self) -> Result<Arc<dyn Guests>, GuestError> {
         let limits = Limits { instances: INSTANCES, ..(*self.limits).clone() };
-        let config = WasmConfig { limits, counts: true, ..self.config.clone() };
+        let config = WasmConfig { limits, counts: true, ahead: None, ..self.config.clone() };
         Ok(Arc::new(Self::new(config)?))
     }
 
@@ -180,10 +189,26 @@ impl Wasm {
         facts: Option<EngineFacts>,
     ) -> Result<Box<dyn Workflow>, GuestError> {
         let limits = facts.map_or(Ok(Arc::clone(&self.limits)), |facts| self.limits_of(&facts))?;
-        let turn = self.turn(module.share.module());
         self.described(&module).await?;
-        let budget = Budget::new(limits, turn);
-        Ok(Box::new(Instance::new(&self.engine, budget, module).await?))
+        let of_module = || Budget::new(Arc::clone(&limits), self.turn(module.share.module()));
+        let ahead = self.config.ahead.as_ref().filter(|_| Arc::ptr_eq(&limits, &self.limits));
+        let instance = match ahead.and_then(|_| self.ready.take(&module)) {
+            Some(instance) => instance,
+            None => Instance::new(&self.engine, of_module(), Arc::clone(&module)).await?,
+        };
+        if let Some(runtime) = ahead {
+            self.ready.prepare(runtime, &self.engine, &module, of_module());
+        }
+        Ok(Box::new(instance))
+    }
+
+    /// Sets the callback that removes waiting instances when the pool is full. Instances that
+    /// nobody has used yet are removed first.
+    fn evict(&self, give_up: EvictionCallback) {
+        let ready = Arc::downgrade(&self.ready);
+        self.engine.pool().when_full(Arc::new(move |module| {
+            ready.upgrade().is_some_and(|ready| ready.give_up(module)) || give_up(module)
+        }));
     }
 
     /// The self-description of a loaded module, cached after the first request.
@@ -280,7 +305,7 @@ impl Guests for Wasm {
     }
 
     fn when_full(&self, give_up: EvictionCallback) {
-        self.engine.pool().when_full(give_up);
+        self.evict(give_up);
     }
 
     async fn perform(

@@ -136,6 +136,7 @@ pub(super) async fn describe(component: Arc<[u8]>) -> Result<ModuleDescription, 
         compiler: Compiler::Thread,
         fair: false,
         counts: false,
+        ahead: None,
         source,
     };
     let wasm = Wasm::new(config).map_err(|error| other("no-engine", &error))?;

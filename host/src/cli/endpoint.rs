@@ -207,6 +207,7 @@ impl EndpointArgs {
             compiler: compile::compiler(),
             fair: true,
             counts: false,
+            ahead: None,
             source: Arc::new(source),
         })
         .map_err(|error| other("not-started", &error))?;

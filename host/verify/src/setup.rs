@@ -107,6 +107,7 @@ impl VerifySetup {
             compiler: Compiler::Thread,
             fair: false,
             counts: false,
+            ahead: None,
             source: Arc::new(source),
         };
         let failed =

@@ -70,6 +70,7 @@ impl Engines {
                 compiler: Compiler::Thread,
                 fair: false,
                 counts: false,
+                ahead: None,
                 source: source.clone(),
             };
             Arc::new(Wasm::new(config).expect("the engine can be set up"))

@@ -34,6 +34,7 @@ impl Engine {
             compiler: Compiler::Thread,
             fair: false,
             counts: false,
+            ahead: None,
             source: Arc::new(source),
         };
         let wasm = Arc::new(Wasm::new(config).expect("the engine can be set up"));

@@ -60,6 +60,7 @@ pub async fn open(
         compiler,
         fair: true,
         counts: false,
+        ahead: None,
         source: Arc::new(BundledComponents(store.clone())),
     })?);
     let outbound = Arc::new(NoGuests);

@@ -9,6 +9,7 @@ mod journal;
 mod limits;
 mod mutations;
 mod pool;
+mod ready;
 mod running;
 mod runs;
 mod snapshot;
@@ -53,6 +54,7 @@ fn host_with(components: &[&Arc<[u8]>], change: impl FnOnce(&mut WasmConfig)) ->
         compiler: Compiler::Thread,
         fair: true,
         counts: false,
+        ahead: None,
         source: Arc::new(source),
     };
     change(&mut config);
