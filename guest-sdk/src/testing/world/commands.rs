@@ -1,0 +1,88 @@
+//! The commands of invocations.
+
+use super::{TestAction, TestWorld, failure, null};
+use crate::{
+    bindings::segno::workflow::types as wit,
+    journal::WorkflowCommand,
+    payload::Payload,
+    testing::attempt::{AttemptSubject, PlannedAttempt},
+};
+
+impl TestWorld<'_> {
+    pub(super) fn perform(&mut self, id: &str, command: u32, request: WorkflowCommand) {
+        let now_ms = self.now_ms;
+        match request {
+            WorkflowCommand::Call { function, input, options, .. } => {
+                let child = format!("{id}/{command}");
+                self.call(id, command, child, &function, input, options)
+            }
+            WorkflowCommand::Undo { step, input, options } => {
+                let child = format!("{id}/c/{}/{}", step.saga, step.seq);
+                self.call(id, command, child, &step.compensate, input, options)
+            }
+            WorkflowCommand::Ask { step } => {
+                let name = format!("u/{}/{}", step.saga, step.seq);
+                let promise = format!("{id}/{name}");
+                self.promise(id, command, promise, Some(name), None);
+            }
+            WorkflowCommand::Send { function, input, when, .. } => {
+                self.check_list("sends", id, &function);
+                let sent = format!("{id}/{command}");
+                if let Err(refused) = self.accept(&sent, &function) {
+                    return self.answer(now_ms, id, command, failure(refused));
+                }
+                let value = Payload::Json(serde_json::Value::from(sent.clone()).to_string());
+                self.answer(now_ms, id, command, wit::Outcome::Success(value));
+                let at_ms = when.map_or(now_ms, |when| when.resolve(now_ms));
+                self.decide(at_ms, TestAction::Begin { id: sent, function, input });
+            }
+            WorkflowCommand::Sleep { when } => {
+                self.answer(when.resolve(now_ms), id, command, null())
+            }
+            WorkflowCommand::Promise { name, options } => {
+                let promise = match &name {
+                    Some(name) => format!("{id}/p/{name}"),
+                    None => format!("{id}/{command}"),
+                };
+                self.promise(id, command, promise, name, options.timeout_ms);
+            }
+            WorkflowCommand::Settle { promise, outcome } => {
+                let answer = self.settle(&promise, outcome);
+                self.answer(now_ms, id, command, answer);
+            }
+            WorkflowCommand::Http { request, options, .. } => {
+                let key = format!("{id}/{command}");
+                let attempting = PlannedAttempt::new(
+                    AttemptSubject::Http(request),
+                    Payload::Json("null".into()),
+                    key,
+                    &options,
+                    None,
+                );
+                self.attempt_until(id, command, attempting, options.timeout_ms);
+            }
+            WorkflowCommand::Cancel { command: cancelled } => {
+                let refused = self.refuse_cancel(id, cancelled);
+                if refused.is_none() {
+                    self.cancel(id, cancelled);
+                }
+                self.answer(now_ms, id, command, refused.map_or_else(null, failure));
+            }
+            WorkflowCommand::Publish { .. } => self.answer(now_ms, id, command, null()),
+            WorkflowCommand::SendSignal { invocation, name, payload } => {
+                let answer = self.send_signal(invocation, wit::Signal { name, payload });
+                self.answer(now_ms, id, command, answer);
+            }
+            request @ (WorkflowCommand::GetState { .. }
+            | WorkflowCommand::StateNames
+            | WorkflowCommand::SetState { .. }
+            | WorkflowCommand::ClearState { .. }
+            | WorkflowCommand::ClearAllState) => self.perform_on_state(id, command, request),
+            request @ (WorkflowCommand::WaitObjectPromise { .. }
+            | WorkflowCommand::PeekObjectPromise { .. }
+            | WorkflowCommand::SettleObjectPromise { .. }) => {
+                self.perform_on_promises(id, command, request)
+            }
+        }
+    }
+}
