@@ -3,6 +3,8 @@
 // are run by `drain`, at the end of each call. Importing this file puts them in the place of the engine's. The build
 // lowers `async` functions to generators, which then wait on them as well.
 
+import type { OwnPromises, PromiseWatch } from './core/completion.js';
+
 type Settle = (value: unknown) => void;
 
 interface Capability {
@@ -55,9 +57,6 @@ export function trackRejections(one: RejectionTracker): void {
   tracker = one;
 }
 
-/** The name of the function that marks a promise as handled. */
-const HANDLED = Symbol.for('segno.handled');
-
 /** In place of an executor: the promise is settled from here. */
 const INSIDE = (): void => {};
 
@@ -66,6 +65,7 @@ class Settling {
   #value: unknown;
   #handled = false;
   #reactions: Reaction[] | undefined;
+  #watch: PromiseWatch | undefined;
 
   constructor(executor: (resolve: Settle, reject: Settle) => void) {
     if (executor === INSIDE) return;
@@ -97,6 +97,17 @@ class Settling {
       else if (isResult) next.#adopt(result);
       else next.#settle('rejected', result);
     };
+    const own = (promise: unknown): Settling => promise as Settling;
+    const offered: OwnPromises = {
+      pending: () => new Settling(INSIDE) as unknown as Promise<unknown>,
+      fulfill: (promise, value) => own(promise).#adopt(value),
+      reject: (promise, reason) => own(promise).#settle('rejected', reason),
+      markHandled: (promise) => own(promise).#handle(),
+      watch(promise, watch) {
+        own(promise).#watch = watch;
+      },
+    };
+    Object.defineProperty(Settling, Symbol.for('segno.promises'), { value: offered });
   }
 
   #resolvers(): { resolve: Settle; reject: Settle } {
@@ -153,12 +164,12 @@ class Settling {
     if (this.#state !== 'pending') queue.push({ of: this, reaction });
     else if (this.#reactions === undefined) this.#reactions = [reaction];
     else this.#reactions.push(reaction);
-    this[HANDLED]();
+    if (this.#watch !== undefined) this.#watch.isLookedAt = true;
+    this.#handle();
     return next ?? other!.promise;
   }
 
-  /** As if somebody handled a failure. */
-  [HANDLED](): void {
+  #handle(): void {
     if (this.#state === 'rejected' && !this.#handled) tracker?.handled(this);
     this.#handled = true;
   }

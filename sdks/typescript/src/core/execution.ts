@@ -1,5 +1,6 @@
 // One execution of a workflow: the table from commands to promises, and what waits.
 
+import { CompletionWaiter, type Waiter } from './completion.js';
 import { type Definition, type Handler } from './definition.js';
 import type { Command, Engine, EngineEvent, Facts, FailureRecord, Level, Outcome, Payload } from './engine.js';
 import { Code, Failure, cancelled } from './failure.js';
@@ -12,16 +13,6 @@ import { Updates } from './updates.js';
 import { decode, encode, shown } from './value.js';
 import { workflowContext } from './workflow-context.js';
 
-/** Whoever waits for the completion of a command. */
-export interface Waiter {
-  resolve(value: unknown): void;
-  reject(error: unknown): void;
-  /** What the value is read as. An error of it is the failure. */
-  read?: ((value: unknown) => unknown) | undefined;
-  /** A cancellation does not touch it. */
-  shielded?: boolean;
-}
-
 /** The end of a generation, as the author returns it. */
 export class NextGeneration {
   constructor(
@@ -29,9 +20,6 @@ export class NextGeneration {
     readonly sameCode: boolean,
   ) {}
 }
-
-/** The function of the promises of a component that marks one as handled, without a promise that waits for it. */
-const HANDLED = Symbol.for('segno.handled');
 
 interface Condition extends Waiter {
   holds(): boolean;
@@ -198,11 +186,9 @@ export class WorkflowExecution {
 
   /** A promise of a command's completion. A failure that nobody awaits is no defect. */
   completion<T = unknown>(index: number, read?: (value: unknown) => T, shielded = false): Promise<T> {
-    const promise = new Promise<T>((resolve, reject) => {
-      this.#waiting.set(index, { resolve: resolve as Waiter['resolve'], reject, read, shielded });
-    });
-    markHandled(promise);
-    return promise;
+    const waiter = new CompletionWaiter(read, shielded);
+    this.#waiting.set(index, waiter);
+    return waiter.promise as Promise<T>;
   }
 
   /** True while the completion of a command is to come. */
@@ -343,13 +329,6 @@ export class WorkflowExecution {
     for (const condition of this.#conditions.splice(0)) condition.reject(cancelled());
     this.controller.abort(cancelled());
   }
-}
-
-/** Whoever looks at a promise later finds its failure; until then, nobody reports that it is not handled. */
-function markHandled(promise: Promise<unknown>): void {
-  const own = promise as { [HANDLED]?: () => void };
-  if (own[HANDLED] !== undefined) own[HANDLED]();
-  else promise.then(undefined, () => {});
 }
 
 /** The input of a function: without a schema, null is no input. */

@@ -194,7 +194,7 @@ class RunningSaga implements Saga {
     this.#steps.push(step);
     this.#commands.set(command, step);
     const promise = this.#execution.completion(command);
-    this.#execution.unawaited.add(command, `the step \`${step.name}\` of the saga \`${this.name}\``, promise);
+    this.#execution.unawaited.add(command, () => `the step \`${step.name}\` of the saga \`${this.name}\``, promise);
     return promise;
   }
 

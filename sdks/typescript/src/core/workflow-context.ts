@@ -58,7 +58,7 @@ function cancellable<T>(execution: WorkflowExecution, command: Command, signal: 
   signal?.throwIfAborted();
   const { index, promise: given } = execution.issue(command);
   const promise = execution.completion<T>(index, read);
-  execution.unawaited.add(index, nameOf(command), promise);
+  execution.unawaited.add(index, () => nameOf(command), promise);
   const cancel = async (): Promise<void> => {
     execution.unawaited.delete(index);
     const asked = execution.issue({ kind: 'cancel', command: index });
@@ -71,7 +71,11 @@ function cancellable<T>(execution: WorkflowExecution, command: Command, signal: 
     execution.engine.forget(asked.index);
   });
   const made = id ?? given ?? `${execution.facts.invocation}/${index}`;
-  return Object.defineProperties(promise, { id: { value: made }, command: { value: index }, cancel: { value: cancel } }) as Call<T>;
+  const call = promise as { -readonly [part in keyof Call<T>]: Call<T>[part] };
+  call.id = made;
+  call.command = index;
+  call.cancel = cancel;
+  return call;
 }
 
 /** The command in a warning. */
@@ -207,10 +211,10 @@ function waits(execution: WorkflowExecution): object {
     return next(execution, name, how, value);
   };
   return {
-    promise(name?: string, how: { timeout?: Duration } = {}) {
+    promise(name?: string, how?: { timeout?: Duration }) {
       if (name !== undefined && options.promises !== undefined) declared('promises', name);
-      checkOptions(how, PROMISE_OPTIONS, 'a promise');
-      const timeoutMs = how.timeout === undefined ? undefined : milliseconds(how.timeout, '`timeout`');
+      if (how !== undefined) checkOptions(how, PROMISE_OPTIONS, 'a promise');
+      const timeoutMs = how?.timeout === undefined ? undefined : milliseconds(how.timeout, '`timeout`');
       const schema = name === undefined ? undefined : schemaOf('promises', name);
       const read = schema === undefined ? undefined : (told: unknown) => validated(schema, told, `the value of promise \`${name}\``);
       return cancellable(execution, { kind: 'promise', name, timeoutMs }, undefined, read);
