@@ -241,3 +241,27 @@ def test_a_module_without_functions_is_refused(host: Host) -> None:
 
 def test_a_failure_keeps_its_code() -> None:
     assert Failure(402, "x").code == 402
+
+
+def test_a_rehearsal_comes_to_its_end_and_leaves_nothing_behind(host: Host) -> None:
+    import random
+
+    from segno_sdk.component.rehearsal import ROUNDS, rehearse
+    from segno_sdk.core import current
+    from segno_sdk.core.engine import Success
+
+    def seen() -> list[object]:
+        return [random.getstate(), os.urandom, current.running, sys.get_coroutine_origin_tracking_depth()]
+
+    before = seen()
+    assert rehearse() == [Success("[2,3,4]"), Success("2")] * ROUNDS
+    assert seen() == before
+    assert host.asked == []
+
+
+def test_a_module_that_replaced_what_a_rehearsal_needs_is_loaded(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    from segno_sdk.component.rehearsal import rehearse
+    from segno_sdk.core import execution
+
+    monkeypatch.setattr(execution, "decoded", None)
+    assert rehearse() == []

@@ -33,6 +33,7 @@ from ..core.module import Module
 from ..core.options import Limit, Rate
 from ..core.randomness import Randomness
 from .engines import HostAttempt, HostEngine
+from .rehearsal import rehearse
 from .wire import of_event, of_payload, to_failure, to_outcome, to_retry
 
 
@@ -100,6 +101,7 @@ def export(app: ModuleType) -> tuple[type, ...]:
     defect.author_folder = os.path.dirname(app.__file__ or "") + "/"
     guards.install()
     logs.install()
+    rehearse()
     begun: list[Execution] = []
 
     class Functions:

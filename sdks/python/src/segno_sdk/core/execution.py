@@ -98,7 +98,7 @@ class Execution:
         self.sagas: list[Saga] = []
         #: Tasks that nothing cancels: sagas that undo their steps.
         self.protected: set[asyncio.Task[Any]] = set()
-        self.random = random.Random(facts.seed)
+        self._random: random.Random | None = None
         self.shared: Any = None
         self.is_shared = self.is_cancelled = self.finished = False
         #: The name of the `ctx.run` that computes now.
@@ -140,6 +140,13 @@ class Execution:
         self.loop.abandon()
 
     # Used by the context.
+
+    @property
+    def random(self) -> random.Random:
+        """The generator of `ctx.random`."""
+        if self._random is None:
+            self._random = random.Random(self.facts.seed)
+        return self._random
 
     def check_command(self, what: str) -> None:
         """Refuses commands where none can be made."""

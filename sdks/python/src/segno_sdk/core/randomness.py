@@ -4,18 +4,24 @@ import os
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 class Randomness:
     """Makes `random`, `os.urandom`, `uuid` and `secrets` draw from a seed."""
 
     def __init__(self, seed: bytes) -> None:
-        self._state = random.Random(seed).getstate()
-        self._bytes = random.Random(seed + b"bytes")
+        self._seed = seed
+        # Made when it is needed: a generator has 625 numbers.
+        self._state: Any = None
+        self._bytes: random.Random | None = None
 
     def enter(self) -> None:
         """Draws from here from now on."""
-        random.setstate(self._state)
+        if self._state is None:
+            random.seed(self._seed)
+        else:
+            random.setstate(self._state)
         os.urandom = self._draw
         setattr(random, "_urandom", self._draw)
 
@@ -33,4 +39,6 @@ class Randomness:
             setattr(random, "_urandom", urandom)
 
     def _draw(self, size: int, /) -> bytes:
+        if self._bytes is None:
+            self._bytes = random.Random(self._seed + b"bytes")
         return self._bytes.randbytes(size)
