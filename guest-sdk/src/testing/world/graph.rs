@@ -18,7 +18,7 @@ use segno_graph::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{AttemptSubject, PlannedAttempt, TestAction, TestWorld, failure, null};
+use super::{TestAction, TestWorld, failure, null};
 use crate::{
     bindings::segno::workflow::types as wit,
     error::{Error, is_final},
@@ -27,6 +27,7 @@ use crate::{
     payload::{self, Payload},
     plan::GRAPH,
     retry::RetryPolicy,
+    testing::attempt::{AttemptSubject, PlannedAttempt},
     time::millis,
 };
 
