@@ -17,7 +17,7 @@ interface Capability {
 interface Reaction {
   /** The promise that settles then. */
   next: Settling | undefined;
-  /** What settles it, if it is of another class. */
+  /** What settles it, if it is of another class. Neither for an `await`. */
   capability: Capability | undefined;
   fulfilled: unknown;
   rejected: unknown;
@@ -38,6 +38,8 @@ let queue: Job[] = [];
 let tracker: RejectionTracker | undefined;
 /** Runs what follows a promise that settled. */
 let react: (of: Settling, reaction: Reaction) => void;
+/** Waits for a value as `await` does, without a promise of its own. The build calls it in lowered functions. */
+let wait: (value: unknown, fulfilled: Settle, rejected: Settle) => void;
 
 /** Runs everything that is ready, and what that makes ready. */
 export function drain(): void {
@@ -93,9 +95,13 @@ class Settling {
           isResult = false;
         }
       }
-      if (next === undefined) (isResult ? capability!.resolve : capability!.reject)(result);
+      if (next === undefined) (isResult ? capability?.resolve : capability?.reject)?.(result);
       else if (isResult) next.#adopt(result);
       else next.#settle('rejected', result);
+    };
+    wait = (value, fulfilled, rejected) => {
+      if (value instanceof Settling && value.constructor === Settling) value.#follow({ next: undefined, capability: undefined, fulfilled, rejected });
+      else (Settling.resolve(value) as Settling).then(fulfilled, rejected);
     };
     const own = (promise: unknown): Settling => promise as Settling;
     const offered: OwnPromises = {
@@ -160,13 +166,16 @@ class Settling {
     // A promise of this class needs no functions that settle it: it is settled once, by the reaction.
     const next = this.constructor === Settling ? new Settling(INSIDE) : undefined;
     const other = next === undefined ? capability(this.constructor) : undefined;
-    const reaction = { next, capability: other, fulfilled, rejected };
+    this.#follow({ next, capability: other, fulfilled, rejected });
+    return next ?? other!.promise;
+  }
+
+  #follow(reaction: Reaction): void {
     if (this.#state !== 'pending') queue.push({ of: this, reaction });
     else if (this.#reactions === undefined) this.#reactions = [reaction];
     else this.#reactions.push(reaction);
     if (this.#watch !== undefined) this.#watch.isLookedAt = true;
     this.#handle();
-    return next ?? other!.promise;
   }
 
   #handle(): void {
@@ -299,3 +308,4 @@ function gather(
 
 Object.defineProperty(Settling, 'name', { value: 'Promise' });
 globalThis.Promise = Settling as unknown as PromiseConstructor;
+(globalThis as { segnoAwait?: typeof wait }).segnoAwait = wait!;

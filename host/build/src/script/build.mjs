@@ -15,6 +15,9 @@ const { build, formatMessages } = createRequire(path.join(tools, 'package.json')
 const folder = path.dirname(bundle);
 // The lines of a bundle begin after those of the runtime, so that a frame of the runtime is at no line of the sources.
 const FIRST_LINE = 1000;
+// How esbuild waits in a lowered function: by a promise that nobody sees. `promise.js` of the SDK waits without one.
+const LOWERED_AWAIT = 'Promise.resolve(x.value).then(fulfilled, rejected)';
+const LIGHT_AWAIT = 'globalThis.segnoAwait(x.value, fulfilled, rejected)';
 
 function fail(text) {
   process.stderr.write(`${text.trim()}\n`);
@@ -257,7 +260,10 @@ const shifted = [...Array(FIRST_LINE).fill([]), ...lines];
 const packed = shifted.map((entries) => entries.map((entry) => entry.join(',')).join(' ')).join('\n');
 const kept = JSON.stringify(sdk ? { sources: lined.sources, packed } : { sources: lined.sources, lines: shifted });
 // First, so that an error while the bundle is loaded has its place.
-const code = readFileSync(bundle, 'utf8');
+const lowered = readFileSync(bundle, 'utf8');
+// An older SDK has no such function.
+const isLight = sdk && readFileSync(path.join(sdk, 'dist/promise.js'), 'utf8').includes('segnoAwait');
+const code = isLight ? lowered.replace(LOWERED_AWAIT, LIGHT_AWAIT) : lowered;
 // As in an ES module. A variable of strict code that is evaluated is no global.
 const strict = `globalThis.segnoModule = (() => { 'use strict'; ${code}\nreturn segnoModule; })();`;
 const explained = sdk ? `try { ${strict} } catch (error) { throw globalThis.segnoExplained?.(error) ?? error; }` : strict;
