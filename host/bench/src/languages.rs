@@ -20,8 +20,9 @@ use serde_json::{Value as Json, json};
 use super::{
     bare_guest::BareGuest,
     context::{self, BenchContext},
+    http::invoke,
     measure::{Stopwatch, own_mb, resident_mb},
-    report::{BenchSection, Goal},
+    report::{BenchSection, Goal, percentile},
 };
 
 /// A language whose modules are sources.
@@ -72,6 +73,7 @@ pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> 
         let project = language.project(context, place.path())?;
         deployed(context, language, &project, &mut section).await?;
         guests(context, language, &project, &mut section).await?;
+        executions(context, language, &project, &mut section).await?;
         memory(context, language, &project, &mut section).await?;
     }
     Ok(section)
@@ -170,8 +172,7 @@ async fn guests(
     let name = language.name;
     section.measured(format!("{name}, cold start"), "us", &start);
     section.floor("Rust, cold start", "us", &rust_start);
-    let at_most = Goal::AtMost { must: 10.0, aim: 3.0 };
-    section.ratio(format!("{name}, cold start"), &start, &rust_start).goal(at_most);
+    section.ratio(format!("{name}, cold start"), &start, &rust_start);
     let at_most = Goal::AtMost { must: 2.0 * language.resume_us, aim: language.resume_us };
     section.measured(format!("{name}, resume"), "us", &resume).goal(at_most);
     section.floor("Rust, resume", "us", &rust_resume);
@@ -197,6 +198,46 @@ async fn resumed(wasm: &Wasm, digest: Digest, turns: u32) -> anyhow::Result<f64>
     Ok(stopwatch.passed().each_us(turns))
 }
 
+/// Executions that end immediately, from their request to their result, next to those of the guest
+/// in Rust.
+async fn executions(
+    context: &BenchContext,
+    language: &ScriptLanguage,
+    project: &Path,
+    section: &mut BenchSection,
+) -> anyhow::Result<()> {
+    let count = context.size(400, 20);
+    let place = context.place()?;
+    let options = ServerOptions::within(place.path(), &context.binary)?;
+    let server = DemoServer::start(options, context.env.clone()).await?;
+    let client = server.client();
+    let module = module(project)?;
+    client.deploy(runtime(module.runtime)?, None).await?;
+    client.deploy(module.encode(), Some("script")).await?;
+    client.deploy(context.component.to_vec(), Some("bench")).await?;
+    let [script, rust] = ["script", "bench"].map(noop);
+    let (mut p50, mut rust_p50) = (vec![], vec![]);
+    // The first one is not measured.
+    for _ in 0..=context.repetitions {
+        let (mut times, mut rust_times) = (vec![], vec![]);
+        for _ in 0..count {
+            times.push(invoke(client, &script).await?);
+        }
+        for _ in 0..count {
+            rust_times.push(invoke(client, &rust).await?);
+        }
+        p50.push(percentile(&times, 50));
+        rust_p50.push(percentile(&rust_times, 50));
+    }
+    server.stop().await?;
+    let name = format!("{}, no-op over HTTP, p50", language.name);
+    section.measured(&name, "us", &p50[1..]);
+    section.floor("Rust, no-op over HTTP, p50", "us", &rust_p50[1..]);
+    let at_most = Goal::AtMost { must: 6.0, aim: 3.0 };
+    section.ratio(name, &p50[1..], &rust_p50[1..]).goal(at_most);
+    Ok(())
+}
+
 /// The memory that a hundred modules add to a host, each of which ran once.
 async fn memory(
     context: &BenchContext,
@@ -215,12 +256,7 @@ async fn memory(
     for number in 0..=modules {
         let name = format!("bench-{number}");
         client.deploy(changed(&first, number)?.encode(), Some(&name)).await?;
-        let noop = StartInvocation {
-            target: format!("{name}/noop"),
-            wait_ms: Some(60_000),
-            ..StartInvocation::default()
-        };
-        client.start(&noop).await?;
+        client.start(&noop(&name)).await?;
         if number == 0 || number == modules {
             resident.push(resident_mb(server.pid())?);
         }
@@ -232,6 +268,15 @@ async fn memory(
     let more = (resident[1] - resident[0]) * 100.0 / f64::from(modules);
     section.measured(format!("{name}, a hundred modules more"), "MB", &[more]).goal(at_most);
     Ok(())
+}
+
+/// An execution of a module's function that ends immediately.
+fn noop(module: &str) -> StartInvocation {
+    StartInvocation {
+        target: format!("{module}/noop"),
+        wait_ms: Some(60_000),
+        ..StartInvocation::default()
+    }
 }
 
 /// A module with other bytes and the same functions.
