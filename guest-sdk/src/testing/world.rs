@@ -17,7 +17,7 @@ use std::{
 };
 
 pub(super) use self::objects::TestObjects;
-use self::{invocations::TestInvocation, objects::ObjectCall, promises::PromiseWaiters};
+use self::{invocations::TestInvocation, objects::ObjectCall};
 use super::{
     attempt::PlannedAttempt,
     doubles::Doubles,
@@ -80,6 +80,13 @@ pub(super) struct TestWorld<'a> {
     module: Option<Module>,
     /// The names of the module's functions, if the function under test is listed there.
     listed: Option<Vec<&'static str>>,
+}
+
+/// The commands that wait for a promise, and its outcome.
+#[derive(Default)]
+struct PromiseWaiters {
+    commands: Vec<(String, u32)>,
+    outcome: Option<wit::Outcome>,
 }
 
 enum TestAction {

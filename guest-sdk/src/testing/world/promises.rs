@@ -6,13 +6,6 @@ use crate::{
     testing::scenario::PromiseSelector, time::millis,
 };
 
-/// The commands that wait for a promise, and its outcome.
-#[derive(Default)]
-pub(super) struct PromiseWaiters {
-    pub(super) commands: Vec<(String, u32)>,
-    pub(super) outcome: Option<wit::Outcome>,
-}
-
 impl TestWorld<'_> {
     pub(super) fn promise(
         &mut self,
