@@ -37,9 +37,22 @@ pub struct ComparedFigure {
     pub other: f64,
     /// This program's figure divided by the other's: the median over the rounds.
     pub ratio: f64,
+    /// The lower quartile of these quotients.
+    #[serde(skip)]
+    pub ratio_low: f64,
     /// The least and the greatest of these quotients.
     pub ratio_min: f64,
     pub ratio_max: f64,
+}
+
+impl BenchComparison {
+    /// The figures of CPU time in which this program took more than `ratio` times what the other
+    /// took, in at least three of four rounds. Other figures depend on the load of the machine.
+    pub fn above(&self, ratio: f64) -> impl Iterator<Item = &ComparedFigure> {
+        let is_cpu =
+            |figure: &&ComparedFigure| figure.name.contains("CPU time") && figure.unit != "x";
+        self.figures.iter().filter(is_cpu).filter(move |figure| figure.ratio_low > ratio)
+    }
 }
 
 /// The part of a report that is compared. Older programs write it as well.
@@ -143,7 +156,10 @@ fn compared(rounds: &[[MeasuredReport; 2]]) -> Vec<ComparedFigure> {
                 |[own, other]: &[BTreeMap<_, f64>; 2]| Some([*own.get(&key)?, *other.get(&key)?]);
             let Some(pairs) = values.iter().map(of).collect::<Option<Vec<_>>>() else { continue };
             let each = |of: fn(&[f64; 2]) -> f64| pairs.iter().map(of).collect::<Vec<_>>();
-            let (ratio, ratio_min, ratio_max) = spread(&each(|[own, other]| own / other));
+            let mut quotients = each(|[own, other]| own / other);
+            let (ratio, ratio_min, ratio_max) = spread(&quotients);
+            quotients.sort_by(f64::total_cmp);
+            let ratio_low = quotients[quotients.len() / 4];
             figures.push(ComparedFigure {
                 scenario: key.0,
                 name: key.1,
@@ -151,6 +167,7 @@ fn compared(rounds: &[[MeasuredReport; 2]]) -> Vec<ComparedFigure> {
                 own: spread(&each(|[own, _]| *own)).0,
                 other: spread(&each(|[_, other]| *other)).0,
                 ratio,
+                ratio_low,
                 ratio_min,
                 ratio_max,
             });
@@ -165,9 +182,9 @@ mod tests {
 
     use super::*;
 
-    fn report(cpu: f64, has_more: bool) -> MeasuredReport {
+    fn report(name: &str, cpu: f64, has_more: bool) -> MeasuredReport {
         let figure = |name: &str, role: &str, median: f64| json!({"name": name, "role": role, "unit": "µs", "median": median, "min": 0, "max": 0});
-        let mut figures = vec![figure("CPU", "measured", cpu), figure("bare", "floor", 1.0)];
+        let mut figures = vec![figure(name, "measured", cpu), figure("bare", "floor", 1.0)];
         figures.extend(has_more.then(|| figure("new", "measured", 1.0)));
         let sections = json!([{"scenario": "steps", "about": "", "figures": figures}]);
         serde_json::from_value(json!({"conditions": {}, "sections": sections})).expect("a report")
@@ -175,7 +192,7 @@ mod tests {
 
     #[test]
     fn ratios_are_taken_in_each_round_of_what_both_programs_measure() {
-        let round = |own: f64, other: f64| [report(own, true), report(other, false)];
+        let round = |own: f64, other: f64| [report("CPU", own, true), report("CPU", other, false)];
         let figures = compared(&[round(20.0, 40.0), round(60.0, 60.0), round(30.0, 40.0)]);
         let expected = ComparedFigure {
             scenario: "steps".into(),
@@ -184,10 +201,32 @@ mod tests {
             own: 30.0,
             other: 40.0,
             ratio: 0.75,
+            ratio_low: 0.5,
             ratio_min: 0.5,
             ratio_max: 1.0,
         };
         assert_eq!(figures, [expected]);
         assert_eq!(compared(&[]), []);
+    }
+
+    #[test]
+    fn what_takes_longer_in_most_rounds_is_above_a_ratio() {
+        let above = |quotients: &[f64], name: &str| {
+            let rounds: Vec<_> = quotients
+                .iter()
+                .map(|own| [report(name, *own, false), report(name, 1.0, false)])
+                .collect();
+            let figures = compared(&rounds);
+            let comparison = BenchComparison {
+                against: String::new(),
+                rounds: rounds.len(),
+                load: [None; 2],
+                figures,
+            };
+            comparison.above(1.25).count()
+        };
+        assert_eq!(above(&[1.0, 1.3, 1.4, 1.3], "CPU time of a step"), 1);
+        assert_eq!(above(&[1.0, 1.2, 1.4, 1.9], "CPU time of a step"), 0);
+        assert_eq!(above(&[2.0, 2.0], "steps"), 0);
     }
 }

@@ -59,6 +59,10 @@ pub(super) struct BenchArgs {
     /// Compare with this other `segno` program: both measure in turns, each --repetitions times
     #[arg(long, value_name = "PROGRAM", conflicts_with = "record")]
     against: Option<PathBuf>,
+    /// With --against: fail if a figure of CPU time is more than this many times the other
+    /// program's, in three of four rounds
+    #[arg(long, value_name = "RATIO", requires = "against", value_parser = ratio)]
+    at_most: Option<f64>,
     /// Also write the report as JSON to this file
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -118,7 +122,24 @@ impl BenchArgs {
                 true => console.document(&comparison)?,
                 false => show_comparison(&comparison, console)?,
             }
-            return Ok(Exit::Done);
+            let Some(ratio) = self.at_most else { return Ok(Exit::Done) };
+            let above: Vec<String> = comparison
+                .above(ratio)
+                .map(|figure| {
+                    format!("`{}`: {}, {:.2} times", figure.scenario, figure.name, figure.ratio)
+                })
+                .collect();
+            return match above.is_empty() {
+                true => Ok(Exit::Done),
+                false => Err(CliError::Other {
+                    code: "slower",
+                    message: format!(
+                        "this program takes more than {ratio} times the CPU time of {}: {}",
+                        other.display(),
+                        above.join("; ")
+                    ),
+                }),
+            };
         }
         let measured = bench(options, Env::system(), &|step| progress.say(step)).await;
         drop(progress);
@@ -148,6 +169,14 @@ impl From<String> for MaskedAddress {
 impl std::fmt::Debug for MaskedAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("an address")
+    }
+}
+
+/// A ratio of at least 1.
+fn ratio(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(ratio) if ratio.is_finite() && ratio >= 1.0 => Ok(ratio),
+        _ => Err("a ratio is a number of at least 1, such as 1.25".to_owned()),
     }
 }
 
