@@ -9,13 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use segno_core::{id::Digest, time::Millis};
 use segno_env::Runtime;
+use tokio::sync::oneshot;
 
 use super::{budget::Budget, engine::GuestEngine, instance::Instance, loaded::LoadedModule};
 
 /// Maximum number of modules that have such an instance.
 const MODULES: usize = 8;
 /// Time after which an instance that nobody asked for is removed, at the second look.
-const REST: Millis = Millis(if cfg!(test) { 200 } else { 5_000 });
+const REST: Millis = Millis(if cfg!(test) { 500 } else { 5_000 });
 
 /// The instances that are ready.
 #[derive(Default)]
@@ -27,10 +28,16 @@ pub(super) struct ReadyInstances {
 struct ReadyState {
     /// One for each module at most, the latest one last.
     ready: Vec<ReadyInstance>,
-    /// The modules of which an instance is being made.
-    making: Vec<Digest>,
+    /// The instances that are being made.
+    making: Vec<MakingInstance>,
     /// True if a task removes those that nobody asks for.
     is_swept: bool,
+}
+
+struct MakingInstance {
+    loaded: Arc<LoadedModule>,
+    /// Who waits for it. `None` if nobody does.
+    waiting: Option<oneshot::Sender<Instance>>,
 }
 
 struct ReadyInstance {
@@ -41,11 +48,23 @@ struct ReadyInstance {
 }
 
 impl ReadyInstances {
-    /// Takes the instance of this module, if it is ready.
-    pub(super) fn take(&self, loaded: &Arc<LoadedModule>) -> Option<Instance> {
-        let ready = &mut self.state().ready;
-        let at = ready.iter().position(|ready| Arc::ptr_eq(&ready.loaded, loaded))?;
-        Some(ready.remove(at).instance)
+    /// Takes the instance of this module that is ready, or waits for the one that is being made.
+    /// `None` if there is neither.
+    pub(super) async fn take(&self, loaded: &Arc<LoadedModule>) -> Option<Instance> {
+        let made = {
+            let mut state = self.state();
+            let is_of = |ready: &ReadyInstance| Arc::ptr_eq(&ready.loaded, loaded);
+            if let Some(at) = state.ready.iter().position(is_of) {
+                return Some(state.ready.remove(at).instance);
+            }
+            let is_free = |making: &&mut MakingInstance| {
+                Arc::ptr_eq(&making.loaded, loaded) && making.waiting.is_none()
+            };
+            let (waiting, made) = oneshot::channel();
+            state.making.iter_mut().find(is_free)?.waiting = Some(waiting);
+            made
+        };
+        made.await.ok()
     }
 
     /// Makes the next instance of this module in the background, unless the pool has no places for
@@ -60,31 +79,39 @@ impl ReadyInstances {
         if loaded.image.is_none() {
             return;
         }
-        let module = loaded.share.module();
         let mut state = self.state();
-        let has_one = |ready: &ReadyInstance| Arc::ptr_eq(&ready.loaded, loaded);
-        if state.making.contains(&module) || state.ready.iter().any(has_one) {
+        let is_made = |making: &MakingInstance| Arc::ptr_eq(&making.loaded, loaded);
+        let is_ready = |ready: &ReadyInstance| Arc::ptr_eq(&ready.loaded, loaded);
+        if state.making.iter().any(is_made) || state.ready.iter().any(is_ready) {
             return;
         }
         let Some(places) = engine.pool().try_room(&loaded.share) else { return };
-        state.making.push(module);
+        state.making.push(MakingInstance { loaded: Arc::clone(loaded), waiting: None });
         drop(state);
-        let making = Making { all: Arc::downgrade(self), module };
         let (engine, loaded) = (Arc::clone(engine), Arc::clone(loaded));
+        let making = Making { all: Arc::downgrade(self), loaded: Arc::clone(&loaded) };
         let sweeping = Arc::clone(runtime);
         let task = async move {
             let made = Instance::with_places(&engine, budget, Arc::clone(&loaded), places).await;
+            drop(engine);
             let all = making.all.clone();
-            drop((making, engine));
-            match made {
-                // The next start that makes its own instance has the error as well.
-                Err(error) => tracing::debug!("no instance is ready: {error}"),
-                Ok(instance) => {
-                    let ready = ReadyInstance { loaded, instance, is_seen: false };
-                    if all.upgrade().is_some_and(|all| all.put(ready)) {
-                        sweep(sweeping, all).await;
-                    }
+            let instance = match made {
+                Ok(instance) => instance,
+                Err(error) => {
+                    // The start that waits for it makes its own, and has the error as well.
+                    tracing::debug!("no instance is ready: {error}");
+                    return;
                 }
+            };
+            // A start that has ended in the meantime does not take it.
+            let left = match making.end() {
+                Some(waiting) => waiting.send(instance).err(),
+                None => Some(instance),
+            };
+            let Some(instance) = left else { return };
+            let ready = ReadyInstance { loaded, instance, is_seen: false };
+            if all.upgrade().is_some_and(|all| all.put(ready)) {
+                sweep(sweeping, all).await;
             }
         };
         runtime.spawn("ready-instance", Box::pin(task));
@@ -146,13 +173,26 @@ async fn sweep(runtime: Arc<dyn Runtime>, all: Weak<ReadyInstances>) {
 /// The mark that an instance of this module is being made.
 struct Making {
     all: Weak<ReadyInstances>,
-    module: Digest,
+    loaded: Arc<LoadedModule>,
+}
+
+impl Making {
+    /// Removes the mark. Returns who waits for the instance.
+    fn end(mut self) -> Option<oneshot::Sender<Instance>> {
+        self.remove()?.waiting
+    }
+
+    /// Removes the mark, once.
+    fn remove(&mut self) -> Option<MakingInstance> {
+        let all = std::mem::take(&mut self.all).upgrade()?;
+        let making = &mut all.state().making;
+        let at = making.iter().position(|making| Arc::ptr_eq(&making.loaded, &self.loaded))?;
+        Some(making.remove(at))
+    }
 }
 
 impl Drop for Making {
     fn drop(&mut self) {
-        if let Some(all) = self.all.upgrade() {
-            all.state().making.retain(|module| *module != self.module);
-        }
+        drop(self.remove());
     }
 }

@@ -192,7 +192,11 @@ impl Wasm {
         self.described(&module).await?;
         let of_module = || Budget::new(Arc::clone(&limits), self.turn(module.share.module()));
         let ahead = self.config.ahead.as_ref().filter(|_| Arc::ptr_eq(&limits, &self.limits));
-        let instance = match ahead.and_then(|_| self.ready.take(&module)) {
+        let ready = match ahead {
+            Some(_) => self.ready.take(&module).await,
+            None => None,
+        };
+        let instance = match ready {
             Some(instance) => instance,
             None => Instance::new(&self.engine, of_module(), Arc::clone(&module)).await?,
         };

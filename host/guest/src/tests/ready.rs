@@ -67,8 +67,12 @@ async fn the_next_instance_is_ready_and_as_good_as_a_new_one() {
     kept.push(started(&wasm, &other).await);
     until_free(&wasm, 20 - 6 - 2).await;
     drop(kept);
-    // It is removed when nobody asks for it.
+    // Both are removed when nobody asks for them.
     until_free(&wasm, 20).await;
+    // Each of these but the first waits for the instance that is made after another has begun.
+    let starts = (0..6).map(|_| started(&wasm, &one));
+    let _kept = futures::future::join_all(starts).await;
+    until_free(&wasm, 20 - 6 - 1).await;
 }
 
 #[tokio::test]
