@@ -18,7 +18,11 @@ use std::{
 };
 
 use async_trait::async_trait;
-use segno_core::{id::Digest, promise::Promise, time::Timestamp};
+use segno_core::{
+    id::Digest,
+    promise::Promise,
+    time::{Millis, Timestamp},
+};
 use segno_guest::{Event, FunctionDescription, Workflow};
 use tokio::sync::oneshot;
 
@@ -192,13 +196,22 @@ impl LiveExecution {
         let recorder = self.recorder();
         let batch = recorder.batch();
         let first = batch.records.first().map_or(now, |record| record.at);
-        let mut patience = self.worker.host.config.run_gather;
+        let mut patience = self.gather();
         if self.session.is_pending() {
             // Its client waits until the invocation is stored.
             patience = patience.min(ClaimSession::PENDING_TIMEOUT);
         }
         let is_late = now.since(first) >= patience;
         batch.acts() || batch.is_full() || is_late
+    }
+
+    /// Maximum time for which results gather before they are committed. Zero if each is committed
+    /// before the guest receives it.
+    fn gather(&self) -> Millis {
+        match self.function.commits_each {
+            true => Millis::ZERO,
+            false => self.worker.host.config.run_gather,
+        }
     }
 
     async fn commit_if_full(&mut self) -> Result<(), ExecutionError> {

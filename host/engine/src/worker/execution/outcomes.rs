@@ -15,7 +15,7 @@ impl LiveExecution {
     /// Takes outcomes of calls from now on, if they may gather. An execution that is begun once only
     /// takes none: it cannot be replayed.
     pub(super) fn take_outcomes(&mut self) {
-        let gathers = self.worker.host.config.run_gather > Millis::ZERO;
+        let gathers = self.gather() > Millis::ZERO;
         let once = self.promise.spec.tags.contains_key(tags::ONCE);
         if self.outcomes.is_none() && gathers && !once && self.recorder().open().has_calls() {
             self.outcomes = Some(LocalOutcomes::of(&self.worker.callers, self.promise.id()));
