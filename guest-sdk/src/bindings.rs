@@ -6346,6 +6346,118 @@ pub mod exports {
                         * ::core::mem::size_of::<*const u8>()],
                 );
             }
+            /// Which workflows of a component go on only with what is stored. A component need not export it: then no workflow does.
+            ///
+            /// A host gathers the results of `run`, and the outcomes of calls that end on it: the workflow is told at once, and one commit
+            /// stores them with the commands that follow, before anything leaves the host. For the workflows that are listed here it
+            /// commits each of them before the workflow is told.
+            #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+            pub mod commits {
+                #[used]
+                #[doc(hidden)]
+                static __FORCE_SECTION_REF: fn() = super::super::super::super::__link_custom_section_describing_imports;
+                use super::super::super::super::_rt;
+                #[doc(hidden)]
+                #[allow(non_snake_case, unused_unsafe)]
+                pub unsafe fn _export_describe_commits_cabi<T_: Guest>() -> *mut u8 {
+                    unsafe {
+                        #[cfg(target_arch = "wasm32")] _rt::run_ctors_once();
+                        let result0 = { T_::describe_commits() };
+                        let ptr1 = (&raw mut _RET_AREA.0).cast::<u8>();
+                        let vec3 = result0;
+                        let len3 = vec3.len();
+                        let layout3 = _rt::alloc::Layout::from_size_align(
+                                vec3.len() * (2 * ::core::mem::size_of::<*const u8>()),
+                                ::core::mem::size_of::<*const u8>(),
+                            )
+                            .unwrap();
+                        let (result3, _cleanup3) = wit_bindgen::rt::Cleanup::new(
+                            layout3,
+                        );
+                        if let Some(cleanup) = _cleanup3 {
+                            cleanup.forget();
+                        }
+                        for (i, e) in vec3.into_iter().enumerate() {
+                            let base = result3
+                                .add(i * (2 * ::core::mem::size_of::<*const u8>()));
+                            {
+                                let vec2 = (e.into_bytes()).into_boxed_slice();
+                                let ptr2 = vec2.as_ptr().cast::<u8>();
+                                let len2 = vec2.len();
+                                ::core::mem::forget(vec2);
+                                *base
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>() = len2;
+                                *base.add(0).cast::<*mut u8>() = ptr2.cast_mut();
+                            }
+                        }
+                        *ptr1.add(::core::mem::size_of::<*const u8>()).cast::<usize>() = len3;
+                        *ptr1.add(0).cast::<*mut u8>() = result3;
+                        ptr1
+                    }
+                }
+                #[doc(hidden)]
+                #[allow(non_snake_case)]
+                pub unsafe fn __post_return_describe_commits<T_: Guest>(arg0: *mut u8) {
+                    unsafe {
+                        let l0 = *arg0.add(0).cast::<*mut u8>();
+                        let l1 = *arg0
+                            .add(::core::mem::size_of::<*const u8>())
+                            .cast::<usize>();
+                        let base4 = l0;
+                        let len4 = l1;
+                        for i in 0..len4 {
+                            let base = base4
+                                .add(i * (2 * ::core::mem::size_of::<*const u8>()));
+                            {
+                                let l2 = *base.add(0).cast::<*mut u8>();
+                                let l3 = *base
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                _rt::cabi_dealloc(l2, l3, 1);
+                            }
+                        }
+                        _rt::cabi_dealloc(
+                            base4,
+                            len4 * (2 * ::core::mem::size_of::<*const u8>()),
+                            ::core::mem::size_of::<*const u8>(),
+                        );
+                    }
+                }
+                pub trait Guest {
+                    /// Workflows; the function of an object as `OBJECT/FUNCTION`.
+                    #[allow(async_fn_in_trait)]
+                    fn describe_commits() -> _rt::Vec<_rt::String>;
+                }
+                #[doc(hidden)]
+                #[macro_export]
+                macro_rules! __export_segno_workflow_commits_0_2_0_cabi {
+                    ($ty:ident with_types_in $($path_to_types:tt)*) => {
+                        const _ : () = { #[unsafe (export_name =
+                        "segno:workflow/commits@0.2.0#describe-commits")] unsafe extern
+                        "C" fn export_describe_commits() -> * mut u8 { unsafe {
+                        $($path_to_types)*:: _export_describe_commits_cabi::<$ty > () } }
+                        #[unsafe (export_name =
+                        "cabi_post_segno:workflow/commits@0.2.0#describe-commits")]
+                        unsafe extern "C" fn _post_return_describe_commits(arg0 : * mut
+                        u8,) { unsafe { $($path_to_types)*::
+                        __post_return_describe_commits::<$ty > (arg0) } } };
+                    };
+                }
+                #[doc(hidden)]
+                pub use __export_segno_workflow_commits_0_2_0_cabi;
+                #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                struct _RetArea(
+                    [::core::mem::MaybeUninit<
+                        u8,
+                    >; 2 * ::core::mem::size_of::<*const u8>()],
+                );
+                static mut _RET_AREA: _RetArea = _RetArea(
+                    [::core::mem::MaybeUninit::uninit(); 2
+                        * ::core::mem::size_of::<*const u8>()],
+                );
+            }
             /// What a component offers.
             #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
             pub mod functions {
@@ -7536,15 +7648,18 @@ macro_rules! __export_module_with_descriptions_impl {
         exports::segno::workflow::limits::__export_segno_workflow_limits_0_2_0_cabi!($ty
         with_types_in $($path_to_types_root)*:: exports::segno::workflow::limits);
         $($path_to_types_root)*::
+        exports::segno::workflow::commits::__export_segno_workflow_commits_0_2_0_cabi!($ty
+        with_types_in $($path_to_types_root)*:: exports::segno::workflow::commits);
+        $($path_to_types_root)*::
         exports::segno::workflow::functions::__export_segno_workflow_functions_0_2_0_cabi!($ty
         with_types_in $($path_to_types_root)*:: exports::segno::workflow::functions);
         const _ : () = { #[rustfmt::skip] #[cfg(target_arch = "wasm32")] #[unsafe
         (link_section =
         "component-type:wit-bindgen:0.61.1:segno:workflow@0.2.0:module-with-descriptions:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 4634] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 4699] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x8b#\x01A\x02\x01A-\x01\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xcc#\x01A\x02\x01A/\x01\
 B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\x01\x01\
 k\x02\x01r\x03\x04codey\x07messages\x07details\x03\x04\0\x07failure\x03\0\x04\x01\
 q\x02\x07success\x01\x02\0\x07failure\x01\x05\0\x04\0\x07outcome\x03\0\x06\x01r\x02\
@@ -7639,18 +7754,20 @@ ty\x03\0\x08\x01m\x02\x04skip\x07replace\x04\0\x09singleton\x03\0\x0a\x01kw\x01r
 k\x0b\x01k\x0e\x01r\x07\x08functions\x03key\x0f\x07per-key\x05\x05total\x05\x08p\
 riority\x10\x09singleton\x11\x08debounce\x12\x04\0\x0ffunction-limits\x03\0\x13\x01\
 p\x14\x01@\0\0\x15\x04\0\x0fdescribe-limits\x01\x16\x04\0\x1bsegno:workflow/limi\
-ts@0.2.0\x05\x17\x02\x03\0\0\x05event\x02\x03\0\0\x14function-description\x02\x03\
-\0\0\x07context\x02\x03\0\0\x10activity-context\x01B\x15\x02\x03\x02\x01\x01\x04\
-\0\x07payload\x03\0\0\x02\x03\x02\x01\x02\x04\0\x07outcome\x03\0\x02\x02\x03\x02\
-\x01\x18\x04\0\x05event\x03\0\x04\x02\x03\x02\x01\x19\x04\0\x14function-descript\
-ion\x03\0\x06\x02\x03\x02\x01\x1a\x04\0\x07context\x03\0\x08\x02\x03\x02\x01\x1b\
-\x04\0\x10activity-context\x03\0\x0a\x01p\x07\x01@\0\0\x0c\x04\0\x08describe\x01\
-\x0d\x01@\x03\x08functions\x05input\x01\x07context\x09\x01\0\x04\0\x05start\x01\x0e\
-\x01@\x01\x05event\x05\x01\0\x04\0\x06resume\x01\x0f\x01@\x03\x08functions\x05in\
-put\x01\x07context\x0b\0\x03\x04\0\x07perform\x01\x10\x04\0\x1esegno:workflow/fu\
-nctions@0.2.0\x05\x1c\x04\0-segno:workflow/module-with-descriptions@0.2.0\x04\0\x0b\
-\x1e\x01\0\x18module-with-descriptions\x03\0\0\0G\x09producers\x01\x0cprocessed-\
-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+ts@0.2.0\x05\x17\x01B\x03\x01ps\x01@\0\0\0\x04\0\x10describe-commits\x01\x01\x04\
+\0\x1csegno:workflow/commits@0.2.0\x05\x18\x02\x03\0\0\x05event\x02\x03\0\0\x14f\
+unction-description\x02\x03\0\0\x07context\x02\x03\0\0\x10activity-context\x01B\x15\
+\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\x02\x04\0\x07outco\
+me\x03\0\x02\x02\x03\x02\x01\x19\x04\0\x05event\x03\0\x04\x02\x03\x02\x01\x1a\x04\
+\0\x14function-description\x03\0\x06\x02\x03\x02\x01\x1b\x04\0\x07context\x03\0\x08\
+\x02\x03\x02\x01\x1c\x04\0\x10activity-context\x03\0\x0a\x01p\x07\x01@\0\0\x0c\x04\
+\0\x08describe\x01\x0d\x01@\x03\x08functions\x05input\x01\x07context\x09\x01\0\x04\
+\0\x05start\x01\x0e\x01@\x01\x05event\x05\x01\0\x04\0\x06resume\x01\x0f\x01@\x03\
+\x08functions\x05input\x01\x07context\x0b\0\x03\x04\0\x07perform\x01\x10\x04\0\x1e\
+segno:workflow/functions@0.2.0\x05\x1d\x04\0-segno:workflow/module-with-descript\
+ions@0.2.0\x04\0\x0b\x1e\x01\0\x18module-with-descriptions\x03\0\0\0G\x09produce\
+rs\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.\
+61.1";
         };
     };
 }

@@ -75,6 +75,11 @@ pub fn describe_limits(module: fn() -> Module) -> Vec<FunctionLimits> {
 }
 
 #[doc(hidden)]
+pub fn describe_commits(module: fn() -> Module) -> Vec<String> {
+    module().describe_commits()
+}
+
+#[doc(hidden)]
 pub fn start(module: fn() -> Module, function: &str, input: &Payload, facts: wit::Context) {
     report_panics(log_in_workflow);
     let module = module();

@@ -46,6 +46,10 @@ pub trait Function: 'static {
     #[doc(hidden)]
     const RUNS_ONCE: bool = false;
 
+    /// True if each result is committed before the workflow receives it.
+    #[doc(hidden)]
+    const COMMITS_EACH: bool = false;
+
     /// The defaults of calls.
     fn defaults() -> Defaults;
 
@@ -233,6 +237,7 @@ pub struct Entry {
     pub(crate) limits: fn() -> Option<FunctionLimits>,
     pub(crate) access: Option<ObjectAccess>,
     pub(crate) runs_once: bool,
+    pub(crate) commits_each: bool,
     /// The list of its crate's functions.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) module: fn() -> Option<crate::Module>,
@@ -258,6 +263,7 @@ impl Entry {
             limits: F::limits,
             access: F::ACCESS,
             runs_once: F::RUNS_ONCE,
+            commits_each: F::COMMITS_EACH,
             #[cfg(not(target_arch = "wasm32"))]
             module: F::module,
         }

@@ -109,6 +109,13 @@ impl Module {
         self.functions.iter().filter_map(|entry| (entry.limits)()).collect()
     }
 
+    /// The workflows whose results are committed one by one.
+    #[doc(hidden)]
+    pub fn describe_commits(&self) -> Vec<String> {
+        let commits = self.functions.iter().filter(|entry| entry.commits_each);
+        commits.map(|entry| entry.name.to_owned()).collect()
+    }
+
     /// Returns true if this query or update is in the list.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn lists(&self, entry: &HandlerEntry) -> bool {
@@ -182,7 +189,7 @@ macro_rules! module {
             static LISTS: [u8; NAME.len()] = $crate::__private::bytes(&[NAME]);
 
             use $crate::__private::{
-                Guest, bindings, handlers, limits, messages, objects, runs, types,
+                Guest, bindings, commits, handlers, limits, messages, objects, runs, types,
             };
 
             struct Exports;
@@ -244,6 +251,12 @@ macro_rules! module {
             impl limits::Guest for Exports {
                 fn describe_limits() -> Vec<limits::FunctionLimits> {
                     $crate::__private::describe_limits(segno_module)
+                }
+            }
+
+            impl commits::Guest for Exports {
+                fn describe_commits() -> Vec<String> {
+                    $crate::__private::describe_commits(segno_module)
                 }
             }
 

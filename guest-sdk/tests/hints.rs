@@ -160,7 +160,7 @@ fn a_limit_that_makes_no_sense_is_refused_at_its_place() {
             "workflow(limits(concurrency = 1))".to_owned(),
             workflow,
             "limits",
-            "expected `name`, `signals`, `promises`, `timeout`, `retry` or `limit`",
+            "expected `name`, `signals`, `promises`, `timeout`, `retry`, `limit` or `commit`",
         ),
     ]
     .into_iter()
@@ -175,6 +175,39 @@ fn a_limit_that_makes_no_sense_is_refused_at_its_place() {
         // The place is underlined from its first letter to its last.
         let underlined = format!(" {}\n", "^".repeat(place.len()));
         assert!(place.is_empty() || said.contains(&underlined), "{attribute}: {said}");
+    }
+}
+
+#[test]
+fn a_commit_that_cannot_be_is_refused_at_its_place() {
+    let workflow = "pub async fn order(_ctx: Context, id: u32) -> Result<u32> { Ok(id) }\n";
+    let activity = "pub async fn ship(_ctx: ActivityContext, id: u32) -> Result<u32> { Ok(id) }\n";
+    for (at, (attribute, function, place, what)) in [
+        (r#"workflow(commit = "each")"#, workflow, "", ""),
+        (
+            r#"workflow(commit = "always")"#,
+            workflow,
+            r#""always""#,
+            r#"expected "each" or "gathered""#,
+        ),
+        (
+            r#"activity(commit = "each")"#,
+            activity,
+            "commit",
+            "an activity has no journal to commit to: `commit` is for workflows",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let said = complaint(&format!("commit{at}"), &format!("#[segno::{attribute}]\n{function}"));
+        if what.is_empty() {
+            assert!(!said.contains("error"), "{attribute}: {said}");
+            continue;
+        }
+        assert!(said.contains(what), "{attribute}: {said}");
+        let underlined = format!(" {}\n", "^".repeat(place.len()));
+        assert!(said.contains(&underlined), "{attribute}: {said}");
     }
 }
 

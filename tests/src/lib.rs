@@ -4,6 +4,7 @@
 pub mod chaos;
 pub mod documents;
 pub mod endpoint_world;
+mod front;
 pub mod fuzz;
 pub mod graphs;
 pub mod guests;

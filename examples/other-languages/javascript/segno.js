@@ -832,8 +832,15 @@ function withObjects(workflows, objects) {
   return { ...workflows, ...Object.fromEntries(named) };
 }
 
-/// The exports of a component: `functions`, `messages`, `objects`, `runs`, `handlers` and `limits`. A function is
-/// `{ run, summary?, input?, output?, promises?, signals?, timeoutMs?, retry?, limit? }`, where `input` and `output` are JSON schemas,
+function describedCommits(workflows) {
+  return Object.entries(workflows).flatMap(([name, { commit = 'gathered' }]) => {
+    if (commit !== 'each' && commit !== 'gathered') throw new Error(`\`commit\` of \`${name}\` is \`${commit}\`: write 'each' or 'gathered'`);
+    return commit === 'each' ? [name] : [];
+  });
+}
+
+/// The exports of a component: `functions`, `messages`, `objects`, `runs`, `handlers`, `limits` and `commits`. A function is
+/// `{ run, summary?, input?, output?, promises?, signals?, timeoutMs?, retry?, limit?, commit? }`, where `input` and `output` are JSON schemas,
 /// `promises` and `signals` are objects of them by name, and `signals: true` takes any.
 ///
 /// `objects` has, by kind of object, workflows that share the state of one key: `{ Cart: { add: { run }, total: { run, shared: true } } }`
@@ -849,6 +856,9 @@ function withObjects(workflows, objects) {
 /// concurrency: 5, rate: '10/s', burst: 20, totalConcurrency: 100, totalRate: '100/s', totalBurst: 200, priority: 'urgency',
 /// priorityOrder: 'weighted', singleton: 'skip' or 'replace', debounceMs, debounceLongestMs }`, each optional. `key` and
 /// `priority` are places in the input. For it, export `limits`, and all that is described before it.
+///
+/// `commit: 'each'` of a workflow: the host commits the result of each `run`, and the outcome of each call, before the workflow
+/// goes on. For it, export `commits`, and all that is described before it.
 export function module({ workflows: plain = {}, activities = {}, objects = {} }) {
   const workflows = withObjects(plain, objects);
   for (const [name, { run }] of [...Object.entries(workflows), ...Object.entries(activities)]) {
@@ -919,6 +929,7 @@ export function module({ workflows: plain = {}, activities = {}, objects = {} })
     },
   };
   const limits = { describeLimits: () => describedLimits({ ...workflows, ...activities }) };
+  const commits = { describeCommits: () => describedCommits(workflows) };
   const messages = { describeMessages: () => describedMessages(workflows) };
-  return { functions, messages, objects: { describeObjects }, runs: { describeRuns }, handlers, limits };
+  return { functions, messages, objects: { describeObjects }, runs: { describeRuns }, handlers, limits, commits };
 }

@@ -77,7 +77,7 @@ async function delivery(_, segno) {
   return { to: await segno.state.get('to'), by: (await segno.promiseOf('signed').peek()) ?? null };
 }
 
-export const { functions, messages, objects, runs, handlers, limits } = module({
+export const { functions, messages, objects, runs, handlers, limits, commits } = module({
   workflows: {
     offer: {
       summary: 'Offers a basket of goods.',

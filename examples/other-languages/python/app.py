@@ -2,8 +2,9 @@
 killed, and a total. While it is made, the offer can be asked for its step, and told to be cheaper. And baskets, which are
 objects: each customer's is kept between calls."""
 
-# `Functions`, `Handlers`, `Limits`, `Messages`, `Objects` and `Runs` are what the host calls.
+# `Commits`, `Functions`, `Handlers`, `Limits`, `Messages`, `Objects` and `Runs` are what the host calls.
 from segno import (  # noqa: F401
+    Commits,
     Failure,
     Functions,
     Handlers,

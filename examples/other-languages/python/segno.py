@@ -818,7 +818,9 @@ def _function(kind):
 
 
 #: Decorators: `@workflow(input=SCHEMA, output=SCHEMA, promises={NAME: SCHEMA}, signals={NAME: SCHEMA}, timeout_ms=…,
-#: retry=retry(…), limit=limit(…))`, all of it optional; `signals=True` takes any.
+#: retry=retry(…), limit=limit(…), commit="each")`, all of it optional; `signals=True` takes any. With `commit="each"`, the host
+#: commits the result of each `run`, and the outcome of each call, before the workflow goes on. It asks for it by `Commits`:
+#: `from segno import Commits` in the module that is built.
 workflow = _function(types.FunctionKind.WORKFLOW)
 activity = _function(types.FunctionKind.ACTIVITY)
 
@@ -1064,6 +1066,17 @@ class Limits:
 
     def describe_limits(self):
         return [about["limit"](name) for name, (_, _, about) in _functions.items() if "limit" in about]
+
+
+class Commits:
+    """Which workflows go on only with what is stored: `from segno import Commits` in the module that is built."""
+
+    def describe_commits(self):
+        modes = {name: about.get("commit", "gathered") for name, (_, _, about) in _functions.items()}
+        for name, mode in modes.items():
+            if mode not in ("each", "gathered"):
+                raise ValueError(f"`commit` of `{name}` is {mode!r}: write 'each' or 'gathered'")
+        return [name for name, mode in modes.items() if mode == "each"]
 
 
 class Functions:

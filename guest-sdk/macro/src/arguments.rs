@@ -26,6 +26,14 @@ pub(crate) struct AttributeArguments {
     /// Calls of `RetryPolicy`'s methods, in source order.
     retry: Option<Vec<TokenStream>>,
     limit: Option<LimitArguments>,
+    pub commit: Option<CommitArgument>,
+}
+
+/// `commit = "each"` or `commit = "gathered"`.
+pub(crate) struct CommitArgument {
+    /// The word `commit`.
+    pub key: Ident,
+    is_each: bool,
 }
 
 impl AttributeArguments {
@@ -65,6 +73,16 @@ impl AttributeArguments {
         })
     }
 
+    /// The constant `COMMITS_EACH` of `segno::Function`. `None` if its results gather.
+    pub(crate) fn commits_each(&self) -> Option<TokenStream> {
+        let is_each = self.commit.as_ref().is_some_and(|commit| commit.is_each);
+        is_each.then(|| {
+            quote!(
+                const COMMITS_EACH: bool = true;
+            )
+        })
+    }
+
     /// The method `limits` of `segno::Function`. `None` if the function has no limit.
     pub(crate) fn limits(&self) -> Option<TokenStream> {
         self.limit.as_ref().map(LimitArguments::method)
@@ -97,10 +115,11 @@ impl Parse for AttributeArguments {
                         return Err(syn::Error::new(key.span(), message));
                     }
                 }
+                "commit" => arguments.commit = Some(commit(key, input)?),
                 _ => {
                     return Err(syn::Error::new(
                         key.span(),
-                        "expected `name`, `signals`, `promises`, `timeout`, `retry` or `limit`",
+                        "expected `name`, `signals`, `promises`, `timeout`, `retry`, `limit` or `commit`",
                     ));
                 }
             }
@@ -161,6 +180,17 @@ pub(crate) fn written_duration(input: ParseStream) -> syn::Result<Duration> {
             format!("not a length of time such as \"90s\" or \"1h 30m\": {error}"),
         )
     })
+}
+
+fn commit(key: Ident, input: ParseStream) -> syn::Result<CommitArgument> {
+    input.parse::<Token![=]>()?;
+    let mode: LitStr = input.parse()?;
+    let is_each = match &*mode.value() {
+        "each" => true,
+        "gathered" => false,
+        _ => return Err(syn::Error::new(mode.span(), "expected \"each\" or \"gathered\"")),
+    };
+    Ok(CommitArgument { key, is_each })
 }
 
 fn number(input: ParseStream) -> syn::Result<f64> {

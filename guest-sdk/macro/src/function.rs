@@ -88,6 +88,10 @@ pub(crate) fn expand(
     if let (DurableKind::Activity, Some(promises)) = (kind, &arguments.promises) {
         return Err(Error::new(promises.span(), "an activity awaits no promises"));
     }
+    if let (DurableKind::Activity, Some(commit)) = (kind, &arguments.commit) {
+        let message = "an activity has no journal to commit to: `commit` is for workflows";
+        return Err(Error::new(commit.key.span(), message));
+    }
 
     let ident = &item.sig.ident;
     let visibility = &item.vis;
@@ -165,7 +169,7 @@ impl Implementation<'_> {
             None => quote!(::core::option::Option::None),
         };
         let (defaults, messages) = (self.arguments.defaults(), self.arguments.messages());
-        let limits = self.arguments.limits();
+        let (limits, commits_each) = (self.arguments.limits(), self.arguments.commits_each());
         quote! {
             #[doc(hidden)]
             #[derive(Clone, Copy)]
@@ -179,6 +183,8 @@ impl Implementation<'_> {
 
                 const NAME: &'static str = #name;
                 const SUMMARY: ::core::option::Option<&'static str> = #summary;
+
+                #commits_each
 
                 fn defaults() -> ::segno::Defaults {
                     #defaults

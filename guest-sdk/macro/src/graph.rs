@@ -23,6 +23,10 @@ pub(crate) fn expand(arguments: &AttributeArguments, item: &ItemFn) -> syn::Resu
         let message = "a graph is sent nothing itself: its nodes wait for signals and promises";
         return Err(Error::new(signals.span(), message));
     }
+    if let Some(commit) = &arguments.commit {
+        let message = "a graph computes nothing itself: write `commit` above the workflows that its nodes call";
+        return Err(Error::new(commit.key.span(), message));
+    }
     if let Some(asyncness) = &signature.asyncness {
         let message = "a graph is built at once, and then run: it is no `async fn`";
         return Err(Error::new(asyncness.span(), message));

@@ -28,6 +28,9 @@ use crate::{arguments::AttributeArguments, function::DurableKind};
 /// - `timeout = "1h"`: default time from the call to its deadline, at which the workflow is ended.
 /// - `retry(…)`: accepted without effect, since the error of a workflow is its result.
 /// - `limit(…)`: limits on concurrency and rate; see below.
+/// - `commit = "each"`: the host commits the result of each `run`, and the outcome of each call,
+///   before the workflow receives it. By default (`"gathered"`) one commit covers several of them,
+///   and the commands that follow.
 ///
 /// # Limits
 ///

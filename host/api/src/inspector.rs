@@ -80,6 +80,7 @@ fn described(report: ModuleReport) -> ModuleDescription {
             non_retryable: retry.non_retryable,
         }),
         limit: function.limit,
+        commits_each: function.commits_each,
     });
     ModuleDescription {
         functions: functions.collect(),
@@ -152,6 +153,9 @@ fn rejected(invalid: &InvalidComponent) -> ComponentRefusal {
         }
         InvalidComponent::BadLimit { function, .. } => {
             ("invalid-limit", Some(json!({ "function": function })))
+        }
+        InvalidComponent::BadCommit { function, .. } => {
+            ("invalid-commit", Some(json!({ "function": function })))
         }
         InvalidComponent::Host(_) => ("not-checked", None),
     };

@@ -99,6 +99,7 @@ impl ComponentInspector for FirstWordInspector {
             timeout_ms: (name == "short").then_some(1_000),
             retry: None,
             limit: (name == "limited").then(limit),
+            commits_each: false,
         };
         Ok(ModuleDescription {
             functions: names.split_whitespace().map(function).collect(),

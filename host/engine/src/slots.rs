@@ -176,6 +176,15 @@ impl ExecutionSlots {
         self.slot_for(new, true)
     }
 
+    /// The same for an execution that waits for its turn.
+    pub(crate) fn slot_of_waiting(&self, promise: &Promise) -> Option<(Slot, ClaimRequest)> {
+        if self.claims.draining.is_cancelled() {
+            return None;
+        }
+        let who = Text::from(promise.module_name());
+        Some((self.shared.take(promise.target()?, who)?, self.claim_request()))
+    }
+
     fn slot_for(&self, new: &NewPromise, is_made: bool) -> Option<(Slot, ClaimRequest)> {
         if self.claims.draining.is_cancelled() {
             return None;

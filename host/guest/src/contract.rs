@@ -20,9 +20,9 @@ pub mod bindings {
 
 pub use bindings::segno::workflow::sagas::Step as SagaStep;
 pub use bindings::segno::workflow::types::{
-    ActivityContext, CallOptions, Completion, Context, Event, Failure, FunctionDescription,
-    FunctionKind, HttpRequest, HttpResponse, Level, Outcome, Payload, PromiseOptions, RetryOptions,
-    RunAnswer, Signal,
+    ActivityContext, CallOptions, Completion, Context, Event, Failure,
+    FunctionDescription as DescribedFunction, FunctionKind, HttpRequest, HttpResponse, Level,
+    Outcome, Payload, PromiseOptions, RetryOptions, RunAnswer, Signal,
 };
 
 /// One call of an import of the interface `journal`.

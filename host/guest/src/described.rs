@@ -22,6 +22,8 @@ pub(super) struct ComponentDescription {
     pub(super) handlers: Vec<HandlerDescription>,
     /// Concurrency and rate limits of its functions.
     pub(super) limits: Vec<FunctionLimits>,
+    /// Names of the workflows whose results are committed one by one.
+    pub(super) commits: Vec<String>,
 }
 
 /// The function that an execution runs, with the object it belongs to.
@@ -39,13 +41,17 @@ impl ComponentDescription {
         exports: &GuestExports,
         store: &mut Store<WorkflowState>,
     ) -> wasmtime::Result<Self> {
+        let functions = exports.describe(store).await?;
+        let commits = exports.describe_commits(store).await?;
+        let function = |function| FunctionDescription::new(function, &commits);
         Ok(Self {
-            functions: Arc::new(exports.describe(store).await?),
+            functions: Arc::new(functions.into_iter().map(function).collect()),
             messages: exports.describe_messages(store).await?,
             objects: exports.describe_objects(store).await?,
             runs: exports.describe_runs(store).await?,
             handlers: exports.describe_handlers(store).await?,
             limits: exports.describe_limits(store).await?,
+            commits,
         })
     }
 
@@ -74,6 +80,7 @@ impl ComponentDescription {
         let of_runs = self.runs.iter().map(String::len).sum();
         let of_handlers = self.handlers.iter().map(handler).sum();
         let of_limits = self.limits.iter().map(FunctionLimits::size).sum();
+        let of_commits = self.commits.iter().map(String::len).sum();
         for (what, size) in [
             ("description", of_functions),
             ("description of messages", of_messages),
@@ -81,6 +88,7 @@ impl ComponentDescription {
             ("description of functions that run once a key", of_runs),
             ("description of queries and updates", of_handlers),
             ("description of limits", of_limits),
+            ("description of commits", of_commits),
         ] {
             if size > limit {
                 return Err(GuestError::OutputTooLarge { what: what.into(), size, limit });
@@ -160,6 +168,7 @@ mod tests {
             signals: false,
             timeout_ms: None,
             retry: None,
+            commits_each: false,
         };
         let described = ComponentDescription {
             functions: Arc::new(vec![function("order"), function("Cart/total")]),
@@ -167,6 +176,7 @@ mod tests {
             runs: Vec::new(),
             handlers: Vec::new(),
             limits: Vec::new(),
+            commits: Vec::new(),
             objects: vec![ObjectFunction {
                 function: "Cart/total".to_owned(),
                 access: ObjectAccess::Shared,

@@ -13,7 +13,7 @@ use wasmtime::{
 };
 
 use super::{
-    ActivityContext, Context, Event, Failure, FunctionDescription, FunctionLimits,
+    ActivityContext, Context, DescribedFunction, Event, Failure, FunctionLimits,
     HandlerDescription, MessageDescription, ObjectFunction, Outcome, Payload,
     border::{failure_is_json, outcome_is_json},
     interpreter::{InstanceMemory, Interpreter, SourceLines},
@@ -46,6 +46,7 @@ struct ExportIndices {
     describe_objects: Option<ComponentExportIndex>,
     describe_runs: Option<ComponentExportIndex>,
     describe_limits: Option<ComponentExportIndex>,
+    describe_commits: Option<ComponentExportIndex>,
     handlers: Option<HandlerIndices>,
     load: Option<ComponentExportIndex>,
 }
@@ -77,7 +78,7 @@ impl<T: Send + 'static> LinkedComponent<T> {
     /// Finds the exported functions and checks their types.
     pub(super) fn new(pre: InstancePre<T>) -> wasmtime::Result<Self> {
         let places = ExportIndices {
-            describe: needed::<T, (), (Vec<FunctionDescription>,)>(&pre, "describe")?,
+            describe: needed::<T, (), (Vec<DescribedFunction>,)>(&pre, "describe")?,
             start: needed::<T, Start, ()>(&pre, "start")?,
             resume: needed::<T, (Event,), ()>(&pre, "resume")?,
             perform: needed::<T, Perform, (Outcome,)>(&pre, "perform")?,
@@ -96,6 +97,11 @@ impl<T: Send + 'static> LinkedComponent<T> {
                 &pre,
                 "limits",
                 "describe-limits",
+            )?,
+            describe_commits: offered::<T, (), (Vec<String>,)>(
+                &pre,
+                "commits",
+                "describe-commits",
             )?,
             handlers: HandlerIndices::of(&pre)?,
             load: offered::<T, Sources, (Result<(), String>,)>(&pre, "loader", "load")?,
@@ -160,7 +166,7 @@ impl GuestExports {
     pub(super) async fn describe<T: Send + 'static>(
         &self,
         store: &mut Store<T>,
-    ) -> wasmtime::Result<Vec<FunctionDescription>> {
+    ) -> wasmtime::Result<Vec<DescribedFunction>> {
         let (described,) = self.call(store, self.places.describe, ()).await?;
         Ok(described)
     }
@@ -202,6 +208,17 @@ impl GuestExports {
         store: &mut Store<T>,
     ) -> wasmtime::Result<Vec<FunctionLimits>> {
         let Some(place) = self.places.describe_limits else { return Ok(Vec::new()) };
+        let (described,) = self.call(store, place, ()).await?;
+        Ok(described)
+    }
+
+    /// Describes the workflows whose results are committed one by one. Empty if the component does
+    /// not export the description.
+    pub(super) async fn describe_commits<T: Send + 'static>(
+        &self,
+        store: &mut Store<T>,
+    ) -> wasmtime::Result<Vec<String>> {
+        let Some(place) = self.places.describe_commits else { return Ok(Vec::new()) };
         let (described,) = self.call(store, place, ()).await?;
         Ok(described)
     }

@@ -190,6 +190,7 @@ mod tests {
             signals: false,
             timeout_ms: None,
             retry: None,
+            commits_each: false,
         };
         FunctionReport::new(&described).expect("it has no schema")
     }

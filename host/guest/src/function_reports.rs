@@ -118,6 +118,28 @@ pub(super) fn with_objects(
     Ok(reports)
 }
 
+/// Marks the workflows whose results are committed one by one in the reports.
+pub(super) fn with_commits(
+    mut reports: Vec<FunctionReport>,
+    commits: &[String],
+) -> Result<Vec<FunctionReport>, InvalidComponent> {
+    for function in commits {
+        let bad = |reason: &'static str| InvalidComponent::BadCommit {
+            function: function.clone(),
+            reason,
+        };
+        let report = reports.iter_mut().find(|report| report.name == *function);
+        let report = report.ok_or_else(|| bad("the module has no such function"))?;
+        if report.kind != FunctionReportKind::Workflow {
+            return Err(bad("it is an activity, which has no journal"));
+        }
+        if std::mem::replace(&mut report.commits_each, true) {
+            return Err(bad("it is described twice"));
+        }
+    }
+    Ok(reports)
+}
+
 /// Marks the functions of objects that run once per key in the reports.
 pub(super) fn with_runs(
     mut reports: Vec<FunctionReport>,

@@ -111,6 +111,7 @@ mod tests {
             signals,
             timeout_ms: None,
             retry: None,
+            commits_each: false,
         };
         FunctionReport::new(&described).expect("it has no schema")
     }

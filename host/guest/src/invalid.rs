@@ -136,6 +136,9 @@ pub enum InvalidComponent {
         /// The invalid part of the limit.
         reason: String,
     },
+    /// Commits are described for an unknown function, for an activity, or twice.
+    #[error("the results of `{function}` cannot be committed one by one: {reason}")]
+    BadCommit { function: String, reason: &'static str },
     /// The host could not check the component; nothing is known about it.
     #[error("the component could not be checked: {0}")]
     Host(String),

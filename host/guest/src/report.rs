@@ -86,6 +86,9 @@ pub struct FunctionReport {
     /// Limits on concurrency and rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<AdmissionRule>,
+    /// True if the host commits each result before the workflow receives it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub commits_each: bool,
 }
 
 /// The access of a function to its object.
@@ -176,6 +179,7 @@ impl FunctionReport {
             timeout_ms: function.timeout_ms,
             retry: function.retry.as_ref().map(RetryReport::from),
             limit: None,
+            commits_each: false,
         })
     }
 }

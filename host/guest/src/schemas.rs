@@ -187,6 +187,7 @@ mod tests {
             signals: false,
             timeout_ms: None,
             retry: None,
+            commits_each: false,
         }
     }
 

@@ -10,7 +10,7 @@ use wasmtime::component::{Component, types::ComponentItem};
 use super::{
     FunctionDescription, GuestError, HandlerDescription, HandlerKind,
     function_limits::with_limits,
-    function_reports::{described, with_messages, with_objects, with_runs},
+    function_reports::{described, with_commits, with_messages, with_objects, with_runs},
     handlers::with_handlers,
     imports::{self, InterfaceName},
     invalid::InvalidComponent,
@@ -96,6 +96,7 @@ async fn compiled(
     let functions = with_messages(described(&said.functions)?, said.messages.clone())?;
     let functions = with_runs(with_objects(functions, &said.objects)?, &said.runs)?;
     let functions = with_handlers(functions, said.handlers.clone())?;
+    let functions = with_commits(functions, &said.commits)?;
     Ok(ModuleReport {
         digest: digest.to_string(),
         size,
@@ -289,6 +290,7 @@ mod tests {
             signals: false,
             timeout_ms: None,
             retry: None,
+            commits_each: false,
         };
         let functions = [listed("order"), listed("ship")];
         let handlers = [HandlerDescription {

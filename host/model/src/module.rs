@@ -125,6 +125,10 @@ pub struct Function {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<LimitRule>)]
     pub limit: Option<AdmissionRule>,
+    /// True if the module declares that the host commits the result of each `run`, and the outcome
+    /// of each call, before the workflow receives it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub commits_each: bool,
 }
 
 /// A function's access to the object to which it belongs.

@@ -194,6 +194,9 @@ pub(super) fn function_table(module: &ModuleDescription) -> TextTable {
         if let Some(limit) = &function.limit {
             table.row(["", "limit", &limit_words(limit)].map(TextCell::from));
         }
+        if function.commits_each {
+            table.row(["", "commit", "each result by itself"].map(TextCell::from));
+        }
         for handler in &function.handlers {
             table.row([
                 TextCell::from(format!("  {}", handler.name)),

@@ -43,7 +43,7 @@ def fetch(url: str, ctx: ActivityContext) -> str:
     return http.get(url).text + str(ctx.last_progress())
 
 
-@workflow(signals={"go": int}, promises={"answer": bool}, timeout="1h")
+@workflow(signals={"go": int}, promises={"answer": bool}, timeout="1h", commit="each")
 async def order(number: int, ctx: Context) -> list[object]:
     got = await ctx.signal("go", int)
     return [number, got, await ctx.call(fetch, "https://example.org", timeout="1m")]
@@ -69,7 +69,7 @@ class Cart(Object):
 
 
 class Run(Object):
-    @once
+    @once(commit="each")
     async def run(self) -> str:
         return self.key
 
@@ -167,6 +167,7 @@ def test_the_module_is_described(host: Host, exports: dict[str, Any]) -> None:
     ]
     assert exports["Runs"].describe_runs() == ["Run/run"]
     assert [one.name for one in exports["Handlers"].describe_handlers()] == ["status"]
+    assert exports["Commits"].describe_commits() == ["order", "Run/run"]
     (limit,) = exports["Limits"].describe_limits()
     assert (limit.function, limit.per_key.concurrency, limit.per_key.rate.period_ms) == ("fetch", 2, 1_000)
 

@@ -242,6 +242,11 @@ export interface ForkedFrom {
 export interface Function {
   /** Access to the object to which the function belongs; absent for functions without an object. */
   access?: ObjectAccess | undefined;
+  /**
+   * True if the module declares that the host commits the result of each `run`, and the outcome
+   * of each call, before the workflow receives it.
+   */
+  commitsEach?: boolean | undefined;
   /** Queries and updates that the function answers, during its execution and afterwards. */
   handlers?: Handler[] | undefined;
   /** The JSON schema of its input. */

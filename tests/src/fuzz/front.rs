@@ -1,19 +1,13 @@
 //! Fuzzing of client requests, on a host with a store in memory: the API and the Resonate protocol.
 
-use std::{
-    net::{Ipv4Addr, SocketAddr},
-    sync::Arc,
-};
+use std::sync::Arc;
 
-use async_trait::async_trait;
 use axum::{
     Router,
     body::{Body, to_bytes},
     http::{Request, StatusCode, header},
 };
-use segno_api::{
-    AccessControl, Api, ComponentInspector, ComponentRefusal, model::ModuleDescription, router,
-};
+use segno_api::router;
 use segno_core::config::Config;
 use segno_engine::{host::Host, notifier::CommitNotifier};
 use segno_env::Env;
@@ -24,7 +18,7 @@ use serde_json::{Value as Json, json};
 use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt as _;
 
-use crate::guests;
+use crate::{front::api_of, guests};
 
 /// Requests of released Resonate clients.
 const RECORDED: &str = include_str!("../../traces/sdk-ts-0.11.5.ndjson");
@@ -40,17 +34,6 @@ struct Front {
 
 thread_local! {
     static FRONT: Front = Front::new();
-}
-
-/// Refuses uploads: components have their own target.
-struct NoUploads;
-
-#[async_trait]
-impl ComponentInspector for NoUploads {
-    async fn inspect(&self, _component: Arc<[u8]>) -> Result<ModuleDescription, ComponentRefusal> {
-        let message = "nothing is uploaded here".into();
-        Err(ComponentRefusal { code: "no-uploads".into(), message, report: None })
-    }
 }
 
 /// Sends a request to the API. The first line is the method and path, the rest the body.
@@ -149,10 +132,8 @@ impl Front {
             Arc::new(HttpGate::new(Policy::default().into(), client)),
             notifier,
         );
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 7_766));
-        let access =
-            AccessControl::new(address, None, false, Vec::new()).expect("loopback is safe");
-        let api = Api::new(host, Arc::new(NoUploads), access, 0);
+        // Components have their own target.
+        let api = api_of(&host);
         let settings = ResonateSettings::new("http://localhost:7766");
         let resonate = Resonate::start(&api, settings).expect("nothing is posted here").router();
         drop(entered);

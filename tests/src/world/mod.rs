@@ -9,6 +9,7 @@ mod story;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use axum::Router;
 use segno_core::{
     address,
     command::Command,
@@ -28,11 +29,16 @@ use segno_engine::values;
 use segno_engine::worker::WorkerSettings;
 use segno_env::{Clock, Env};
 use segno_guest::{Guests, Outbound, Payload};
-use segno_services::{Connector, Services};
+use segno_services::{
+    Connector, Services,
+    front::{ServicesApi, ingress_router},
+};
 use segno_sim::{HintSwitch, HostLife, MortalStore, PlannedFaults, SimClock, SimRuntime};
 use segno_store::{MemoryStore, NewModule, Store, StoreError};
 use serde_json::Value as Json;
 use tokio::sync::oneshot::{self, error::TryRecvError};
+
+use crate::front::api_of;
 
 pub use ledger::{Ledger, Line};
 pub use probe::StoreProbe;
@@ -230,6 +236,16 @@ impl World {
         for deploy in deploys {
             self.client(deploy).await;
         }
+    }
+
+    /// The routes on which callers of services reach the host that is up.
+    ///
+    /// # Panics
+    /// If no host is up.
+    pub fn ingress(&self) -> Router {
+        let life = self.life.as_ref().expect("a host is up");
+        let api = api_of(&life.host.running.host);
+        ingress_router(ServicesApi::new(api, life.services.clone()))
     }
 
     /// Parts of a host over this world's store, for uses without a worker.

@@ -22,6 +22,8 @@ pub struct StoreProbe {
     submitted: Mutex<Vec<Vec<Command>>>,
     /// Maximum number of bytes of promises in one read.
     largest_read: AtomicU64,
+    /// Number of settled promises that reads returned.
+    settled_reads: AtomicU64,
 }
 
 type Refuse = Box<dyn Fn(&Command) -> bool + Send>;
@@ -35,6 +37,11 @@ impl StoreProbe {
     /// Maximum number of bytes of promises in one read of a host.
     pub fn largest_read(&self) -> u64 {
         self.largest_read.load(Ordering::Relaxed)
+    }
+
+    /// Number of settled promises that hosts read.
+    pub fn settled_reads(&self) -> u64 {
+        self.settled_reads.load(Ordering::Relaxed)
     }
 
     /// From now on the store does not answer submissions with such a command.
@@ -120,6 +127,8 @@ impl StoreGate for ProbeGate {
         };
         let bytes = rows.iter().flatten().map(bytes).sum();
         self.probe.largest_read.fetch_max(bytes, Ordering::Relaxed);
+        let settled = rows.iter().flatten().filter(|row| !row.promise.is_pending()).count();
+        self.probe.settled_reads.fetch_add(settled as u64, Ordering::Relaxed);
     }
 }
 

@@ -550,6 +550,20 @@ async fn parts_of_large_outputs_are_taken_one_output_after_the_other() {
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_run_reads_no_promise_whose_row_came_with_the_notice_of_its_settlement() {
+    let (script, _) = functions(10);
+    let mut world = World::with(Plan::default(), &script).await;
+    let chain = nodes(json!({
+        "a": { "call": "echo", "input": 1 },
+        "b": { "call": "echo", "needs": ["a"], "input": 2 },
+        "c": { "call": "echo", "needs": ["b"], "input": 3 },
+    }));
+    world.client(run("g", &chain)).await;
+    assert_eq!(world.outcome("g").await.0, Verdict::Resolved);
+    assert_eq!(world.probe.settled_reads(), 0);
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_node_that_cannot_begin_fails_by_name() {
     let (_, _, verdict, value) = ended(&nodes(json!({
         "a": { "call": "wasm://nowhere/f" },

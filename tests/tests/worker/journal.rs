@@ -186,6 +186,27 @@ async fn a_run_result_that_does_not_gather_is_durable_before_the_guest_sees_it()
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_workflow_may_have_each_result_committed_before_it_receives_it() {
+    let computing = |script: Script, name: &'static str| {
+        script.workflow(name, |ctx| async move {
+            for step in ["a", "b", "c"] {
+                ctx.done(ctx.run(step, || "1".into())).await?;
+            }
+            Ok("3".into())
+        })
+    };
+    let script = computing(computing(Script::default(), "gathered"), "each").commits_each();
+    let script = Arc::new(script);
+    for (function, commits) in [("gathered", 1), ("each", 4)] {
+        let mut world = World::with(Plan::default(), &script).await;
+        world.start("it", &format!("wasm://m/{function}"), &json!(null)).await;
+        assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!(3)));
+        let appended = appended(&world);
+        assert_eq!(appended.len(), commits, "{function}: {appended:?}");
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn an_open_run_at_the_end_of_a_replay_is_executed_again_and_its_result_held() {
     let (script, ..) = two_runs();
     let (world, ..) = ended(&script, one_by_one()).await;

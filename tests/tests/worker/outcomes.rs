@@ -45,6 +45,21 @@ fn chain() -> (Arc<Script>, Arc<AtomicU32>) {
     (Arc::new(script), attempts)
 }
 
+/// The same, with each outcome committed before the workflow receives it.
+fn chain_of_each() -> Arc<Script> {
+    let script = Script::default()
+        .workflow("flow", |ctx| async move {
+            let mut last = "0".to_owned();
+            for _ in 0..CALLS {
+                last = ctx.done(ctx.call("work", &last)).await?;
+            }
+            Ok(last)
+        })
+        .commits_each()
+        .activity("work", |attempt| async move { attempt.succeed("1") });
+    Arc::new(script)
+}
+
 /// The commands of each commit so far, by name, with the fulfillments in a fence.
 fn commits(world: &World) -> Vec<Vec<String>> {
     let name = |command: &Command| {
@@ -160,15 +175,17 @@ async fn a_caller_that_received_an_outcome_too_late_is_replayed() {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn outcomes_that_do_not_gather_have_commits_of_their_own() {
-    let (script, _) = chain();
     let config = Config { run_gather: Millis::ZERO, ..Config::default() };
-    let (world, verdict, _) = ended(&script, Plan { config, ..Plan::default() }).await;
-    assert_eq!(verdict, Verdict::Resolved);
-    let submitted = world.probe.submitted();
-    assert!(!submitted.iter().flatten().any(stores_an_outcome));
-    let ends = submitted.iter().flatten();
-    let ends = ends.filter(|command| matches!(command, Command::TaskFulfill { .. })).count();
-    assert_eq!(ends, CALLS as usize + 1);
+    let of_host = (chain().0, Plan { config, ..Plan::default() });
+    for (script, plan) in [of_host, (chain_of_each(), Plan::default())] {
+        let (world, verdict, _) = ended(&script, plan).await;
+        assert_eq!(verdict, Verdict::Resolved);
+        let submitted = world.probe.submitted();
+        assert!(!submitted.iter().flatten().any(stores_an_outcome));
+        let ends = submitted.iter().flatten();
+        let ends = ends.filter(|command| matches!(command, Command::TaskFulfill { .. })).count();
+        assert_eq!(ends, CALLS as usize + 1);
+    }
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]

@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use axum::{
+    body::{Body, to_bytes},
+    http::{Request, StatusCode, header},
+};
 use segno_core::{
     address::Address,
     command::Command,
@@ -30,6 +34,8 @@ use tests::world::{
     script::Script,
 };
 
+use tower::ServiceExt as _;
+
 use super::SECOND;
 
 /// Manifest of a service, an object and a workflow.
@@ -56,7 +62,16 @@ fn manifest(version: u32) -> Json {
             {
                 "name": "Stock",
                 "ty": "VIRTUAL_OBJECT",
-                "handlers": [handler("reserve"), handler("holds"), shared("left")],
+                "handlers": [
+                    handler("reserve"), handler("holds"), handler("count"), handler("slow"),
+                    shared("left"),
+                ],
+            },
+            { "name": "Plain", "ty": "SERVICE", "handlers": [handler("echo")] },
+            {
+                "name": "Once",
+                "ty": "WORKFLOW",
+                "handlers": [json!({ "name": "run", "ty": "WORKFLOW" })],
             },
             {
                 "name": "Sign",
@@ -205,6 +220,17 @@ fn deployment() -> TestDeployment {
             ctx.run("clean", Ok(json!(1))).await.map(|_| json!(format!("{waited:?}")))
         })
         .with("Stock/reserve", reserve)
+        .with("Stock/count", async |ctx: HandlerContext| Ok(ctx.input()))
+        .with("Plain/echo", async |ctx: HandlerContext| Ok(ctx.input()))
+        .with("Once/run", async |ctx: HandlerContext| Ok(ctx.input()))
+        .with("Stock/slow", async |ctx: HandlerContext| {
+            let work = ctx.begin_run("work", Millis(1_000), &json!(null)).await;
+            ctx.value(work).await?;
+            let mut before = ctx.state("names").await.as_array().cloned().unwrap_or_default();
+            before.push(ctx.input());
+            ctx.set_state("names", &json!(before)).await;
+            Ok(json!(before))
+        })
         .with("Stock/left", async |ctx: HandlerContext| Ok(ctx.state("reserved").await))
         .with("Sign/run", async |ctx: HandlerContext| {
             ctx.set_state("status", &json!("asked")).await;
@@ -357,6 +383,86 @@ async fn a_call_that_asks_for_nothing_takes_two_commits_and_the_mark_of_its_atte
     let [Record { body: RecordBody::Started { .. }, .. }] = &records[..] else {
         panic!("{records:#?}");
     };
+}
+
+/// The commands of each commit that a call at the ingress leads to, and its outcome.
+async fn called(world: &mut World, path: &str, input: &Json) -> (Vec<Vec<&'static str>>, Json) {
+    let before = world.probe.submitted().len();
+    let request = Request::post(format!("{path}/send")).header(header::HOST, "localhost");
+    let request = request.header(header::CONTENT_TYPE, "application/json");
+    let request = request.body(Body::from(input.to_string())).expect("a request");
+    let response = world.ingress().oneshot(request).await.expect("it always answers");
+    assert_eq!(response.status(), StatusCode::ACCEPTED, "{path}");
+    let body = to_bytes(response.into_body(), usize::MAX).await.expect("a body");
+    let body: Json = serde_json::from_slice(&body).expect("answers are JSON");
+    let id = body["invocationId"].as_str().expect("an id");
+    let (verdict, value) = world.outcome(id).await;
+    assert_eq!(verdict, Verdict::Resolved, "{path}: {value}");
+    let commits = world.probe.submitted().split_off(before);
+    let names = |commit: &Vec<Command>| commit.iter().map(Command::name).collect();
+    (commits.iter().map(names).collect(), value)
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_call_over_http_takes_two_commits_with_a_key_and_without() {
+    let deployment = Arc::new(deployment());
+    let mut world = world(&deployment, 7, PlannedFaults::default()).await;
+    world.boot().await;
+    let two = [["task-begin"], ["task-fulfill"]];
+    // The second call finds a key that had a turn before.
+    for path in ["/Stock/tea/count", "/Stock/tea/count", "/Plain/echo"] {
+        let (commits, value) = called(&mut world, path, &json!(7)).await;
+        assert_eq!((commits, value), (two.map(Vec::from).to_vec(), json!(7)), "{path}");
+    }
+    // The run of a workflow key has a turn as well.
+    let (commits, _) = called(&mut world, "/Once/ada/run", &json!(null)).await;
+    assert_eq!(commits, two);
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_call_of_a_key_that_another_call_has_waits_for_its_turn() {
+    let deployment = Arc::new(deployment());
+    let mut world = world(&deployment, 7, PlannedFaults::default()).await;
+    world.boot().await;
+    begin(&mut world, "first", "restate://Stock/tea/slow", &json!("first")).await;
+    begin(&mut world, "second", "restate://Stock/tea/slow", &json!("second")).await;
+    assert_eq!(world.task("first").await.status(), TaskStatus::Acquired);
+    assert_eq!(world.task("second").await.status(), TaskStatus::Suspended);
+    assert_eq!(world.journal("second").await, [], "nothing of it was recorded");
+    let before = world.probe.submitted().len();
+    assert_eq!(world.outcome("second").await.1, json!(["first", "second"]));
+    // The end of the first one also claims the second one.
+    let commits = world.probe.submitted().split_off(before);
+    let names = |commit: &Vec<Command>| commit.iter().map(Command::name).collect::<Vec<_>>();
+    let commits: Vec<_> = commits.iter().map(names).collect();
+    let passed = ["task-fulfill", "task-acquire"];
+    assert!(commits.iter().any(|commit| commit.ends_with(&passed)), "{commits:?}");
+    let claims = commits.iter().flatten().filter(|name| **name == "task-acquire").count();
+    assert_eq!(claims, 1, "{commits:?}");
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn calls_of_one_key_take_turns_whatever_fails() {
+    for fault in CommitFault::ALL {
+        let mut number = 0;
+        loop {
+            let deployment = Arc::new(deployment());
+            let mut world = world(&deployment, 7, PlannedFaults::at(number, fault)).await;
+            for id in ["first", "second"] {
+                begin(&mut world, id, "restate://Stock/tea/reserve", &json!(2)).await;
+            }
+            let mut reserved = Vec::new();
+            for id in ["first", "second"] {
+                reserved.push(world.outcome(id).await.1);
+            }
+            assert_eq!(reserved, [json!(2), json!(4)], "{fault:?} at {number}");
+            if !world.faults.injected() {
+                break;
+            }
+            number += 1;
+        }
+        assert!(number > 6, "{number} commits");
+    }
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]

@@ -25,7 +25,7 @@ const ENTRY: &str = "project/segno_entry.py";
 /// The source of [`ENTRY`].
 const ENTRY_SOURCE: &str = "from segno_sdk.component import load
 
-Functions, Messages, Objects, Runs, Handlers, Limits = load('app')
+globals().update((export.__name__, export) for export in load('app'))
 ";
 /// The module of the package that [`ENTRY`] imports.
 const PACKAGE: &str = "segno_sdk.component";

@@ -35,6 +35,7 @@ fn endpoint() -> Arc<Endpoint> {
         timeout_ms: None,
         retry: None,
         limit: None,
+        commits_each: false,
     };
     let digest = Digest::of(b"a component");
     let report = ModuleReport {

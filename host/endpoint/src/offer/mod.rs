@@ -200,6 +200,7 @@ pub(super) mod tests {
             timeout_ms: None,
             retry: None,
             limit: None,
+            commits_each: false,
         };
         ModuleReport {
             digest: "ab".repeat(32),

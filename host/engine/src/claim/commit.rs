@@ -13,7 +13,9 @@ use segno_core::{
 };
 use segno_guest::Outcome;
 
-use super::{ActionResults, ClaimBatch, ClaimSession, ExecutionError, SuspensionResult};
+use super::{
+    ActionResults, ClaimBatch, ClaimSession, ExecutionError, SuspensionResult, TurnSuccessor,
+};
 use crate::{metrics::ClaimEnd, values};
 
 /// Maximum number of records that a called task hands to its caller. Longer batches have a commit of
@@ -79,6 +81,32 @@ impl ClaimSession {
         let end =
             |claim, records, logs| Command::TaskFulfill { claim, records, logs, verdict, value };
         self.finish(self.ending(batches, end)).await
+    }
+
+    /// Commits `batches`, settles the task, and claims the execution that gets its turn, which then
+    /// runs here. The claim of this session has then ended.
+    ///
+    /// # Errors
+    /// As [`ClaimSession::fulfil`].
+    pub async fn fulfil_and_pass(
+        &self,
+        batches: Vec<ClaimBatch>,
+        (verdict, value): (Verdict, Value),
+        next: TurnSuccessor,
+    ) -> Result<(), ExecutionError> {
+        let end =
+            |claim, records, logs| Command::TaskFulfill { claim, records, logs, verdict, value };
+        let mut commands = self.ending(batches, end);
+        commands.push(next.acquire());
+        self.store().await?;
+        let slots = self.host().slots();
+        let run = move |replies: &mut Vec<Reply>| {
+            let claimed = replies.pop().and_then(|acquired| next.claimed(acquired));
+            if let (Some(claimed), Some(slots)) = (claimed, slots) {
+                slots.run_now(vec![claimed]);
+            }
+        };
+        ended(self.submit_with(commands, run).await?)
     }
 
     /// Commits `batches`, and settles a task that may have been called. If its caller runs on this
@@ -183,20 +211,24 @@ impl ClaimSession {
     }
 
     async fn finish(&self, commands: Vec<Command>) -> Result<(), ExecutionError> {
-        let replies = self.submit(commands).await?;
-        if let Some(Reply::Promise { .. } | Reply::HandedOver { .. }) = replies.last() {
-            return Ok(());
-        }
-        // The first refusal gives the reason; the refused batch cannot continue the journal.
-        for reply in replies {
-            match reply {
-                Reply::Ready { .. } => return Err(ExecutionError::Asked),
-                Reply::Refused(refusal) => return Err(ExecutionError::refused(refusal)),
-                _ => {}
-            }
-        }
-        Err(ExecutionError::Lost)
+        ended(self.submit(commands).await?)
     }
+}
+
+/// The result of commands that end a claim.
+fn ended(replies: Vec<Reply>) -> Result<(), ExecutionError> {
+    if let Some(Reply::Promise { .. } | Reply::HandedOver { .. }) = replies.last() {
+        return Ok(());
+    }
+    // The first refusal gives the reason; the refused batch cannot continue the journal.
+    for reply in replies {
+        match reply {
+            Reply::Ready { .. } => return Err(ExecutionError::Asked),
+            Reply::Refused(refusal) => return Err(ExecutionError::refused(refusal)),
+            _ => {}
+        }
+    }
+    Err(ExecutionError::Lost)
 }
 
 fn fenced(reply: Option<Reply>) -> Result<ActionResults, ExecutionError> {

@@ -5,6 +5,7 @@
 
 // Each file depends on the files below it.
 mod target;
+mod turn;
 
 mod commit;
 mod release;
@@ -28,3 +29,4 @@ pub(crate) use release::JournalEnd;
 pub use session::ClaimSession;
 pub use settlement_watch::SettlementWatch;
 pub use target::{Claimed, PrefetchedRows, Target};
+pub use turn::TurnSuccessor;

@@ -144,23 +144,23 @@ impl ClaimSession {
         let claims = CalleeClaims::of(&mut commands, self.host().slots());
         match pending {
             None if claims.is_empty() => self.worker.submit(commands).await,
-            None => self.submit_with(commands, claims).await,
+            None => self.submit_with(commands, |replies| claims.run(replies)).await,
             Some(pending) => self.store_with(*pending, commands, claims).await,
         }
     }
 
-    /// Commits commands that claim tasks. The tasks run even if this execution is interrupted before
-    /// the answer arrives.
-    async fn submit_with(
+    /// Commits commands that claim tasks, which `run` runs. They run even if this execution is
+    /// interrupted before the answer arrives.
+    pub(super) async fn submit_with(
         &self,
         commands: Vec<Command>,
-        claims: CalleeClaims,
+        run: impl FnOnce(&mut Vec<Reply>) + Send + 'static,
     ) -> Result<Vec<Reply>, ExecutionError> {
         let (worker, (answer, answered)) = (self.worker.clone(), oneshot::channel());
         let committing = async move {
             let mut replies = worker.submit(commands).await;
             if let Ok(replies) = &mut replies {
-                claims.run(replies);
+                run(replies);
             }
             // The execution may have been interrupted.
             let _ = answer.send(replies);

@@ -2,6 +2,7 @@
 
 mod activity;
 mod cache;
+mod commits;
 mod cost;
 mod function_limits;
 mod guests;

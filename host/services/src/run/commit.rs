@@ -159,7 +159,15 @@ impl ServiceRun {
             records = last;
         }
         batches.push(ClaimBatch { records, ..ClaimBatch::default() });
-        self.session.fulfil(batches, values::verdict(outcome)).await?;
+        let verdict = values::verdict(outcome);
+        let next = match &self.handler.turn {
+            Some(object) => self.session.successor(object).await,
+            None => None,
+        };
+        match next {
+            Some(next) => self.session.fulfil_and_pass(batches, verdict, next).await?,
+            None => self.session.fulfil(batches, verdict).await?,
+        }
         Ok(ClaimEnd::Finished)
     }
 

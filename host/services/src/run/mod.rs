@@ -76,6 +76,8 @@ struct CalledHandler {
     key: Option<String>,
     idempotency_key: Option<String>,
     object: Option<ObjectId>,
+    /// The object whose turn the invocation has. `None` if it takes no turns.
+    turn: Option<ObjectId>,
     sends_state: bool,
     retry: HandlerRetryPolicy,
     timeouts: Timeouts,

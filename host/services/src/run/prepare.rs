@@ -21,7 +21,9 @@ use super::{
     CalledHandler, InvocationStop, ServiceRun,
     journal::{InvocationInput, InvocationStart, ServiceJournal},
 };
-use crate::deployments::{Deployment, HEADER, IDEMPOTENCY, Services, UnknownHandler, outcome};
+use crate::deployments::{
+    Deployment, HEADER, HandlerConcurrency, IDEMPOTENCY, Services, UnknownHandler, kind, outcome,
+};
 
 impl ServiceRun {
     /// An invocation that is ready for an attempt.
@@ -122,7 +124,10 @@ async fn handler(
         )
         .into());
     };
+    let takes_turns =
+        matches!(kind(known, handler), HandlerConcurrency::Exclusive | HandlerConcurrency::Run);
     Ok(CalledHandler {
+        turn: object.clone().filter(|_| takes_turns),
         sends_state: deployment.sends_state(known, handler),
         retry: Deployment::retry_policy(known, handler),
         timeouts: Deployment::timeouts(known, handler),

@@ -397,6 +397,10 @@ class Function(TypedDict):
 
     access: NotRequired[ObjectAccess]
     """Access to the object to which the function belongs; absent for functions without an object."""
+    commits_each: NotRequired[bool]
+    """True if the module declares that the host commits the result of each `run`, and the outcome
+    of each call, before the workflow receives it.
+    """
     handlers: NotRequired[list[Handler]]
     """Queries and updates that the function answers, during its execution and afterwards."""
     input_schema: NotRequired[Json]

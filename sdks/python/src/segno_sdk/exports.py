@@ -1,7 +1,7 @@
 """What the host calls, for the last line of `app.py`:
 
 ```python
-from segno_sdk.exports import Functions, Handlers, Limits, Messages, Objects, Runs
+from segno_sdk.exports import Commits, Functions, Handlers, Limits, Messages, Objects, Runs
 ```
 
 In a component these are the exports of the module that imports them. Natively they are empty classes, so that tests can
@@ -12,6 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    Commits: Any
     Functions: Any
     Handlers: Any
     Limits: Any
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
     Runs: Any
 else:
     if sys.platform != "wasi":
-        Functions, Messages, Objects, Runs, Handlers, Limits = (
-            type(name, (), {}) for name in ("Functions", "Messages", "Objects", "Runs", "Handlers", "Limits")
+        Functions, Messages, Objects, Runs, Handlers, Limits, Commits = (
+            type(name, (), {}) for name in ("Functions", "Messages", "Objects", "Runs", "Handlers", "Limits", "Commits")
         )
     else:
         from . import prepare
         from .component import export
 
         prepare.load_later_imports()
-        Functions, Messages, Objects, Runs, Handlers, Limits = export(sys.modules["app"])
+        Functions, Messages, Objects, Runs, Handlers, Limits, Commits = export(sys.modules["app"])
 
-__all__ = ["Functions", "Handlers", "Limits", "Messages", "Objects", "Runs"]
+__all__ = ["Commits", "Functions", "Handlers", "Limits", "Messages", "Objects", "Runs"]

@@ -22,6 +22,7 @@ export interface ComponentExports {
   runs: object;
   handlers: object;
   limits: object;
+  commits: object;
 }
 
 /** The execution of the one workflow that this instance runs. */
@@ -56,7 +57,7 @@ trackRejections({
  * import '@segno/sdk/polyfills';
  * import { component } from '@segno/sdk/component';
  * import * as exports from './src/index.ts';
- * export const { functions, messages, objects, runs, handlers, limits } = component(exports);
+ * export const { functions, messages, objects, runs, handlers, limits, commits } = component(exports);
  * ```
  */
 export function component(exports: Readonly<Record<string, unknown>>): ComponentExports {
@@ -74,6 +75,7 @@ export function component(exports: Readonly<Record<string, unknown>>): Component
     runs: module.runs(),
     handlers: module.handlers(),
     limits: module.limits(),
+    commits: module.commits(),
   };
   return {
     functions: {
@@ -91,6 +93,7 @@ export function component(exports: Readonly<Record<string, unknown>>): Component
       validate: (name: string, input: Payload): FailureRecord | undefined => current().validate(name, input),
     },
     limits: { describeLimits: () => described.limits },
+    commits: { describeCommits: () => described.commits },
   };
 }
 

@@ -17,6 +17,9 @@ export interface FunctionOptions {
   limit?: Limit;
 }
 
+/** When the host commits what a workflow is told: several results at a time, or each before the workflow goes on. */
+export type CommitMode = 'gathered' | 'each';
+
 /** The options that a definition keeps; those of workflows and activities together. */
 export interface KeptOptions extends FunctionOptions {
   input?: Schema;
@@ -27,6 +30,7 @@ export interface KeptOptions extends FunctionOptions {
   shared?: (input: never) => unknown;
   queries?: Readonly<Record<string, Handler>>;
   updates?: Readonly<Record<string, Handler>>;
+  commit?: CommitMode;
 }
 
 /** A query or an update, as a definition keeps it. */
@@ -67,6 +71,9 @@ export class Definition<In = any, Out = any> implements Callable<In, Out> {
       throw new TypeError(`\`${access ?? kind}\` takes the function itself as its last argument, such as \`async (input, ctx) => { … }\``);
     }
     checkOptions(options, access ? OBJECT_OPTIONS : kind === 'workflow' ? WORKFLOW_OPTIONS : ACTIVITY_OPTIONS, `\`${access ?? kind}\``);
+    if (options.commit !== undefined && options.commit !== 'each' && options.commit !== 'gathered') {
+      throw new TypeError(`\`commit\` is ${JSON.stringify(options.commit)}: write 'each' or 'gathered'`);
+    }
     this.kind = kind;
     this.options = options;
     this.run = run as (input: never, ctx: never) => unknown;
@@ -85,8 +92,8 @@ export class Definition<In = any, Out = any> implements Callable<In, Out> {
 
 const COMMON = ['name', 'summary', 'input', 'output', 'timeout', 'limit'];
 const ACTIVITY_OPTIONS = [...COMMON, 'retry'];
-const OBJECT_OPTIONS = [...COMMON, 'signals', 'promises'];
-const WORKFLOW_OPTIONS = [...COMMON, 'signals', 'promises', 'shared', 'queries', 'updates'];
+const OBJECT_OPTIONS = [...COMMON, 'signals', 'promises', 'commit'];
+const WORKFLOW_OPTIONS = [...COMMON, 'signals', 'promises', 'shared', 'queries', 'updates', 'commit'];
 
 /** An activity: it performs side effects, and may be attempted more than once. */
 export class Activity<In = any, Out = any> extends Definition<In, Out> {

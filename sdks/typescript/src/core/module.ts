@@ -81,6 +81,11 @@ export class Module {
     return this.#each(({ options }, name) => (options.limit === undefined ? [] : [limitRecord(name, options.limit)]));
   }
 
+  /** The workflows whose results are committed one by one. */
+  commits(): string[] {
+    return this.#each(({ options }, name) => (options.commit === 'each' ? [name] : []));
+  }
+
   #each<T>(read: (definition: Definition, name: string) => T[]): T[] {
     return [...this.functions].flatMap(([name, definition]) => {
       try {

@@ -1,7 +1,7 @@
 // Objects: state by key, with one writer at a time.
 
 import type { ObjectContext, StateSchema } from './context.js';
-import { type Access, type Answer, type Awaitable, Definition, type FunctionOptions, type KeptOptions, Workflow } from './definition.js';
+import { type Access, type Answer, type Awaitable, type CommitMode, Definition, type FunctionOptions, type KeptOptions, Workflow } from './definition.js';
 import { checkOptions } from './retry.js';
 import { type InputOf, type OutputOf, type Schema, isSchema } from './schema.js';
 import type { Schemas } from './workflow.js';
@@ -31,6 +31,11 @@ export interface ObjectFunctionOptions<Sig, Pro> extends FunctionOptions {
   signals?: Sig;
   /** The promises of the execution that it awaits by name. */
   promises?: Pro;
+  /**
+   * `'each'`: the host commits the result of each `run`, and the outcome of each call, before the workflow receives it.
+   * Default: `'gathered'`, one commit covers several of them, and the commands that follow.
+   */
+  commit?: CommitMode;
 }
 
 /** Defines one function of an object. */

@@ -1,7 +1,7 @@
 // Workflows, their queries and their updates.
 
 import type { WorkflowContext } from './context.js';
-import { type Answer, type Awaitable, type FunctionOptions, type Handler, type KeptOptions, Workflow } from './definition.js';
+import { type Answer, type Awaitable, type CommitMode, type FunctionOptions, type Handler, type KeptOptions, Workflow } from './definition.js';
 import { checkOptions } from './retry.js';
 import type { InputOf, OutputOf, Schema } from './schema.js';
 
@@ -39,6 +39,11 @@ export interface WorkflowOptions<Sig, Pro, Sh, Q, U> extends FunctionOptions {
   queries?: Q;
   /** Updates by name: see {@link update}. */
   updates?: U;
+  /**
+   * `'each'`: the host commits the result of each `run`, and the outcome of each call, before the workflow receives it.
+   * Default: `'gathered'`, one commit covers several of them, and the commands that follow.
+   */
+  commit?: CommitMode;
 }
 
 /** The values of schemas by name. */

@@ -2,20 +2,15 @@
 
 use std::{
     collections::BTreeMap,
-    net::{Ipv4Addr, SocketAddr},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use async_trait::async_trait;
 use axum::{
     Router,
     body::{Body, BodyDataStream, to_bytes},
     http::{Request, StatusCode, header},
 };
 use futures::StreamExt as _;
-use segno_api::{
-    AccessControl, Api, ComponentInspector, ComponentRefusal, model::ModuleDescription,
-};
 use segno_core::time::Millis;
 use segno_engine::host::Host;
 use segno_resonate::{Resonate, ResonateSettings};
@@ -24,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
 use super::super::dice::Dice;
+use crate::front::api_of;
 
 /// Front end of one incarnation of a host.
 #[derive(Clone)]
@@ -35,25 +31,11 @@ pub(crate) struct Endpoint {
     gone: CancellationToken,
 }
 
-/// Refuses all uploads.
-struct NoUploads;
-
-#[async_trait]
-impl ComponentInspector for NoUploads {
-    async fn inspect(&self, _component: Arc<[u8]>) -> Result<ModuleDescription, ComponentRefusal> {
-        let message = "nothing is uploaded in the simulation".into();
-        Err(ComponentRefusal { code: "no-uploads".into(), message, report: None })
-    }
-}
-
 impl Endpoint {
     /// Creates a front end for `host`, which delivers its messages from now on. Departed workers
     /// keep their claims for `grace`.
     pub(crate) fn of(host: &Host, grace: Option<Millis>) -> Self {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 7_766));
-        let access =
-            AccessControl::new(address, None, false, Vec::new()).expect("loopback is safe");
-        let api = Api::new(host.clone(), Arc::new(NoUploads), access, 0);
+        let api = api_of(host);
         let settings = ResonateSettings { grace, ..ResonateSettings::new("http://localhost:7766") };
         let front = Resonate::start(&api, settings).expect("nothing is posted here");
         let (stopping, gone) = (api.stopping.clone(), CancellationToken::new());

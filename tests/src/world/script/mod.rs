@@ -131,6 +131,12 @@ impl Script {
         self
     }
 
+    /// Has each result of the function added last committed before the guest receives it.
+    pub fn commits_each(mut self) -> Self {
+        self.last().commits_each = true;
+        self
+    }
+
     /// Makes the module impossible to find.
     pub fn lost(mut self) -> Self {
         self.unknown = true;
@@ -163,6 +169,7 @@ fn description(name: &str, kind: FunctionKind) -> FunctionDescription {
         signals: false,
         timeout_ms: None,
         retry: None,
+        commits_each: false,
     }
 }
 

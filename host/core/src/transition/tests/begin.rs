@@ -143,6 +143,28 @@ fn one_that_comes_too_late_is_made_as_it_always_was() {
 }
 
 #[test]
+fn the_turn_of_a_key_is_taken_with_the_beginning_or_waited_for() {
+    let mut world = CheckedStore::new();
+    let begin = |id: &str| {
+        let fence =
+            world::fence(Claim::first(id.into(), Version(0)), vec![world::started()], vec![]);
+        let mut begin = world::begin(id, &[fence]);
+        if let Command::TaskBegin { new, .. } = &mut begin {
+            *new = world::keyed_new(id, "add");
+        }
+        begin
+    };
+    let (task, first) = begun(world.done(begin("w")));
+    assert_eq!((task.task.status(), task.head.len), (TaskStatus::Acquired, 1));
+    assert!(matches!(first.as_deref(), Some([Reply::Fenced { .. }])), "{first:?}");
+    let (task, first) = begun(world.done(begin("behind")));
+    assert_eq!((task.created, task.task.status()), (true, TaskStatus::Suspended));
+    assert_eq!((task.head.len, first), (0, None), "nothing of it is done");
+    world.done(world::fulfill(Claim::first("w".into(), Version(0))));
+    assert_eq!(world.status("behind"), Some(TaskStatus::Pending));
+}
+
+#[test]
 fn a_part_that_is_refused_takes_the_whole_with_it() {
     let mut world = CheckedStore::new();
     world.done(world::create("p", &[]));

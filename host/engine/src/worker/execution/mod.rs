@@ -10,6 +10,7 @@ mod outcomes;
 mod prepare;
 mod state;
 mod tell;
+mod timers;
 mod wait;
 
 use std::{
@@ -18,7 +19,12 @@ use std::{
 };
 
 use async_trait::async_trait;
-use segno_core::{id::Digest, promise::Promise, time::Timestamp};
+use segno_core::{
+    id::Digest,
+    promise::Promise,
+    tags,
+    time::{Millis, Timestamp},
+};
 use segno_guest::{Event, FunctionDescription, Workflow};
 use tokio::sync::oneshot;
 
@@ -33,6 +39,7 @@ use crate::{
     claim::{
         ClaimSession, Claimed, ExecutionError, JournalEnd, LocalOutcomes, SettlementWatch, Target,
     },
+    held_timers::HeldTimer,
     metrics::ClaimEnd,
     slots::SlotKind,
     target,
@@ -71,6 +78,8 @@ pub(super) struct LiveExecution {
     outcomes: Option<LocalOutcomes>,
     /// The called tasks whose outcomes are in the batch, to be told when they are stored.
     ending: Vec<oneshot::Sender<()>>,
+    /// The timers whose ends are in the batch.
+    held: Vec<HeldTimer>,
     /// `None` while the workflow waits.
     permit: Option<RunPermit>,
 }
@@ -179,7 +188,14 @@ impl LiveExecution {
     async fn deliver(&mut self, event: Event) -> Result<(), ExecutionError> {
         let now = self.worker.now();
         let admitted = self.recorder().admit(event, now);
-        let Some(event) = admitted else { return Ok(()) };
+        match admitted {
+            Some(event) => self.resume_with(event).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Passes a recorded event to the guest.
+    async fn resume_with(&mut self, event: Event) -> Result<(), ExecutionError> {
         self.commit_if_full().await?;
         self.instance.resume(self.recorder.clone(), event).await?;
         self.commit_if_full().await
@@ -192,13 +208,28 @@ impl LiveExecution {
         let recorder = self.recorder();
         let batch = recorder.batch();
         let first = batch.records.first().map_or(now, |record| record.at);
-        let mut patience = self.worker.host.config.run_gather;
+        let mut patience = self.gather();
         if self.session.is_pending() {
             // Its client waits until the invocation is stored.
             patience = patience.min(ClaimSession::PENDING_TIMEOUT);
         }
         let is_late = now.since(first) >= patience;
         batch.acts() || batch.is_full() || is_late
+    }
+
+    /// Maximum time for which results gather before they are committed. Zero if each is committed
+    /// before the guest receives it.
+    fn gather(&self) -> Millis {
+        match self.function.commits_each {
+            true => Millis::ZERO,
+            false => self.worker.host.config.run_gather,
+        }
+    }
+
+    /// True if the guest may receive outcomes before they are stored. An execution that is begun
+    /// once only receives none: it cannot be replayed.
+    fn receives_unstored(&self) -> bool {
+        self.gather() > Millis::ZERO && !self.promise.spec.tags.contains_key(tags::ONCE)
     }
 
     async fn commit_if_full(&mut self) -> Result<(), ExecutionError> {

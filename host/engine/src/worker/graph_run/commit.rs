@@ -11,6 +11,7 @@ use crate::{
     claim::{ActionResults, ClaimBatch, ExecutionError},
     graph::{MAX_OUTPUT, RunEnd},
     metrics::ClaimEnd,
+    notifier::SettlementNotice,
     values,
 };
 
@@ -94,7 +95,7 @@ impl ClaimedRun {
                 (FenceOperation::Create { .. }, Ok(FenceResult::Promise { promise, .. }))
                     if !promise.is_pending() =>
                 {
-                    self.unseen.push_back(promise.id().clone());
+                    self.unseen.push_back(SettlementNotice::unread(promise.id().clone()));
                 }
                 // The promise of the node was refused.
                 (FenceOperation::Node { .. }, Err(Refusal::Unprocessable(_))) => {}
@@ -123,6 +124,7 @@ pub(super) fn parts(acts: Vec<FenceOperation>) -> Vec<Vec<FenceOperation>> {
             | FenceOperation::Publish { .. }
             | FenceOperation::Node { .. }
             | FenceOperation::State(_)
+            | FenceOperation::Elapsed { .. }
             | FenceOperation::UnlessAsked
             | FenceOperation::ObjectPromise { .. } => 0,
         };

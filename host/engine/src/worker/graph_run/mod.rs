@@ -27,6 +27,7 @@ use crate::{
     claim::{ClaimSession, Claimed, ExecutionError, HaltReport, SettlementWatch, Target},
     graph::{Coordinator, SettledPromise},
     metrics::ClaimEnd,
+    notifier::SettlementNotice,
     slots::SlotKind,
     target::{self, HTTP},
     values,
@@ -42,8 +43,8 @@ struct ClaimedRun {
     id: PromiseId,
     coordinator: Coordinator,
     watch: SettlementWatch,
-    /// Promises that may have settled.
-    unseen: VecDeque<PromiseId>,
+    /// Promises that may have settled, with the rows of those that are known to have.
+    unseen: VecDeque<SettlementNotice>,
 }
 
 /// The reason why a run did not end in the regular way.
@@ -84,8 +85,9 @@ impl ClaimedRun {
     async fn go(mut self) -> Result<ClaimEnd, RunStop> {
         // Promises that may have settled while this host did not hold the claim are read before any
         // node begins.
-        self.unseen = self.coordinator.unseen();
-        self.unseen.iter().for_each(|id| self.watch.add(id));
+        let unseen = self.coordinator.unseen();
+        unseen.iter().for_each(|id| self.watch.add(id));
+        self.unseen = unseen.into_iter().map(SettlementNotice::unread).collect();
         loop {
             if self.session.active.abort.is_cancelled() {
                 return Err(ExecutionError::Lost.into());
@@ -120,15 +122,31 @@ impl ClaimedRun {
     /// true if there was a fact.
     async fn observe(&mut self) -> Result<bool, RunStop> {
         if self.coordinator.is_sequential() {
-            while let Some(id) = self.unseen.pop_front() {
-                if self.read(&[id]).await? {
+            while let Some(notice) = self.unseen.pop_front() {
+                if self.see([notice].into()).await? {
                     return Ok(true);
                 }
             }
             return Ok(false);
         }
-        let unseen: Vec<PromiseId> = std::mem::take(&mut self.unseen).into();
-        self.read(&unseen).await
+        let unseen = std::mem::take(&mut self.unseen);
+        self.see(unseen).await
+    }
+
+    /// Takes promises that may have settled, in order, and reads those without a row. Returns true
+    /// if there was a fact among them.
+    async fn see(&mut self, notices: VecDeque<SettlementNotice>) -> Result<bool, RunStop> {
+        let (mut has_fact, mut unread) = (false, Vec::new());
+        for SettlementNotice { id, row } in notices {
+            let Some(row) = row else {
+                unread.push(id);
+                continue;
+            };
+            has_fact |= self.read(&std::mem::take(&mut unread)).await?;
+            has_fact |= self.settled(&row).await?;
+            self.coordinator.trim();
+        }
+        Ok(has_fact | self.read(&unread).await?)
     }
 
     /// Reads promises that may have settled. Returns true if there was a fact among them.

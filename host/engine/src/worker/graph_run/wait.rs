@@ -6,6 +6,7 @@ use super::{ClaimedRun, RunStop, commit::parts};
 use crate::{
     claim::{ExecutionError, SuspensionResult},
     metrics::ClaimEnd,
+    notifier::SettlementNotice,
 };
 
 impl ClaimedRun {
@@ -27,7 +28,7 @@ impl ClaimedRun {
             biased;
             () = self.session.active.abort.cancelled() => return Err(ExecutionError::Lost.into()),
             () = self.session.active.cancel_request() => None,
-            settled = self.watch.next() => Some(settled.id),
+            settled = self.watch.next() => Some(settled),
             () = self.worker.draining.cancelled() => return self.suspend(Vec::new()).await,
             () = hot_wait => return self.suspend(Vec::new()).await,
         };
@@ -39,7 +40,7 @@ impl ClaimedRun {
     /// Takes the promises that have settled by now. Returns true if there is one to read.
     fn take_settled(&mut self) -> bool {
         while let Some(settled) = self.watch.try_next() {
-            self.unseen.push_back(settled.id);
+            self.unseen.push_back(settled);
         }
         !self.unseen.is_empty()
     }
@@ -60,7 +61,7 @@ impl ClaimedRun {
         match suspended? {
             SuspensionResult::Suspended => Ok(Some(ClaimEnd::Suspended)),
             SuspensionResult::Ready(settled) => {
-                self.unseen.extend(settled);
+                self.unseen.extend(settled.into_iter().map(SettlementNotice::unread));
                 Ok(None)
             }
             // An awaited promise was refused, so its node has failed.

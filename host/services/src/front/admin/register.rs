@@ -271,6 +271,7 @@ fn description(deployment: &Deployment) -> ModuleDescription {
         timeout_ms: None,
         retry: None,
         limit: None,
+        commits_each: false,
     });
     ModuleDescription { functions: functions.collect(), ..ModuleDescription::default() }
 }

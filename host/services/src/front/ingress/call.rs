@@ -130,9 +130,7 @@ async fn begin(
         tags.insert(tags::DELAY.to_owned(), at.0.to_string());
     }
     let new = NewPromise { id: id.clone(), param, tags, timeout_at: Timestamp::NEVER };
-    // For keyed handlers the store decides who holds the turn.
-    let now = called.key.is_none() && at.is_none();
-    let reply = create(api, new, target.deployment, now).await?;
+    let reply = create(api, new, target.deployment, at.is_none()).await?;
     drop(room);
     match reply {
         Reply::Promise { changed, .. } => Ok(CalledInvocation { id, is_new: changed }),
@@ -175,7 +173,8 @@ fn idempotency_key(headers: &HeaderMap) -> IngressResult<Option<&str>> {
 }
 
 /// Creates the invocation. If this host has a free slot and the invocation may begin `now`, it is
-/// created with the claim of this host, which is one commit instead of three.
+/// created with the claim of this host and the first record, which is one commit instead of three.
+/// If another invocation has the turn of its key, it is created without the claim, and waits.
 async fn create(
     api: &ServicesApi,
     new: NewPromise,

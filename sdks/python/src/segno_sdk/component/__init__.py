@@ -4,7 +4,7 @@ The build generates a module with the classes that componentize-py expects:
 
 ```python
 from segno_sdk.component import load
-Functions, Messages, Objects, Runs, Handlers, Limits = load("app")
+Functions, Messages, Objects, Runs, Handlers, Limits, Commits = load("app")
 ```
 """
 
@@ -92,7 +92,7 @@ def load(name: str) -> tuple[type, ...]:
 
 
 def export(app: ModuleType) -> tuple[type, ...]:
-    """The classes `Functions`, `Messages`, `Objects`, `Runs`, `Handlers` and `Limits` of a module."""
+    """The classes `Functions`, `Messages`, `Objects`, `Runs`, `Handlers`, `Limits` and `Commits` of a module."""
     module = Module.of_python(app)
     if not module.functions:
         raise TypeError("app.py has no functions: put @workflow or @activity above one")
@@ -184,4 +184,8 @@ def export(app: ModuleType) -> tuple[type, ...]:
                 if function.limit is not None
             ]
 
-    return Functions, Messages, Objects, Runs, Handlers, Limits
+    class Commits:
+        def describe_commits(self) -> list[str]:
+            return [workflow.name for workflow in module.workflows if workflow.commit == "each"]
+
+    return Functions, Messages, Objects, Runs, Handlers, Limits, Commits

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_type_hints, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args, get_type_hints, overload
 
 from ..codec import Codec, codec_of
 from .defect import place_of_function
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 In = TypeVar("In")
 Out = TypeVar("Out")
+#: When the host commits the results that a workflow receives: several at a time, or each before it goes on.
+CommitMode = Literal["gathered", "each"]
 NAME_HELP = "1 to 64 letters, digits, '_', '-' and '.'"
 
 
@@ -92,6 +94,8 @@ class Workflow(Function[In, Out]):
     signals: Mapping[str, Codec] = field(default_factory=dict)
     any_signals: bool = False
     promises: Mapping[str, Codec] = field(default_factory=dict)
+    #: When the host commits the results that the workflow receives.
+    commit: CommitMode = "gathered"
     handlers: "dict[tuple[str, str], Handler]" = field(default_factory=dict)
     #: Of a function of an object: `exclusive` or `shared`, and whether it runs once per key.
     access: Literal["exclusive", "shared"] | None = None
@@ -222,6 +226,13 @@ def checked_name(what: str, name: str) -> str:
     return name
 
 
+def checked_commit(commit: CommitMode) -> CommitMode:
+    """Refuses a mode that does not exist."""
+    if commit not in get_args(CommitMode):
+        raise ValueError(f"commit is {commit!r}: write 'each' or 'gathered'")
+    return commit
+
+
 def messages(run: Any, what: str, types: Any) -> tuple[dict[str, Codec], bool]:
     """The declared messages of a workflow: their types by name, and whether any others are taken."""
     if types is None or types is False:
@@ -249,6 +260,7 @@ def workflow(
     signals: Mapping[str, Any] | bool = False,
     promises: Mapping[str, Any] | None = None,
     limit: Limit | None = None,
+    commit: CommitMode = "gathered",
 ) -> "WorkflowDecorator": ...
 def workflow(function: Any = None, /, **about: Any) -> Any:
     """Makes a workflow of an `async def`.
@@ -262,6 +274,8 @@ def workflow(function: Any = None, /, **about: Any) -> Any:
         signals: the signals that the workflow receives, `{"approved": Approval}`, or True for any.
         promises: the types of the promises that the workflow awaits by name.
         limit: how many executions may run, and how fast they begin.
+        commit: `"each"`: the host commits the result of each `run`, and the outcome of each call, before the workflow
+            receives it. `"gathered"`: one commit covers several of them, and the commands that follow.
     """
     return WorkflowDecorator(**about) if function is None else WorkflowDecorator(**about)(function)
 
@@ -311,8 +325,9 @@ class WorkflowDecorator:
         signals: Mapping[str, Any] | bool = False,
         promises: Mapping[str, Any] | None = None,
         limit: Limit | None = None,
+        commit: CommitMode = "gathered",
     ) -> None:
-        self._about = (name, timeout, signals, promises, limit)
+        self._about = (name, timeout, signals, promises, limit, checked_commit(commit))
 
     @overload
     def __call__(self, function: "Callable[[], Awaitable[Out]]", /) -> Workflow[None, Out]: ...
@@ -323,7 +338,7 @@ class WorkflowDecorator:
     @overload
     def __call__(self, function: "Callable[[In], Awaitable[Out]]", /) -> Workflow[In, Out]: ...
     def __call__(self, function: Any, /) -> Any:
-        name, timeout, signals, promises, limit = self._about
+        name, timeout, signals, promises, limit, commit = self._about
         declared, any_signals = messages(function, "signals", signals)
         return Workflow(
             **describe(function, name, "workflow"),
@@ -332,6 +347,7 @@ class WorkflowDecorator:
             signals=declared,
             any_signals=any_signals,
             promises=messages(function, "promises", promises)[0],
+            commit=commit,
         )
 
 

@@ -19,7 +19,7 @@ from typing import (
 from ..codec import ANY, codec_of, decoded
 from .defect import Defect, calling_place, place_of_function
 from .duration import Duration, milliseconds
-from .function import Workflow, checked_name, describe, messages
+from .function import CommitMode, Workflow, checked_commit, checked_name, describe, messages
 from .options import CALL_OPTIONS, SEND_OPTIONS, Limit
 from .state import Field
 from .waits import Call, Command
@@ -207,10 +207,11 @@ class MethodDecorator:
         signals: Mapping[str, Any] | bool = False,
         promises: Mapping[str, Any] | None = None,
         limit: Limit | None = None,
+        commit: CommitMode = "gathered",
     ) -> None:
         self._access: Literal["exclusive", "shared"] = access
         self._once = once
-        self._about = (name, timeout, signals, promises, limit)
+        self._about = (name, timeout, signals, promises, limit, checked_commit(commit))
 
     @overload
     def __call__(self, function: "Callable[[Any], Awaitable[Out]]", /) -> Method[None, Out]: ...
@@ -229,6 +230,7 @@ class MethodDecorator:
         signals: Mapping[str, Any] | bool = False,
         promises: Mapping[str, Any] | None = None,
         limit: Limit | None = None,
+        commit: CommitMode = "gathered",
     ) -> "MethodDecorator": ...
     def __call__(
         self,
@@ -239,12 +241,20 @@ class MethodDecorator:
         signals: Any = False,
         promises: Any = None,
         limit: Any = None,
+        commit: Any = "gathered",
     ) -> Any:
         if function is None:
             return MethodDecorator(
-                self._access, self._once, name=name, timeout=timeout, signals=signals, promises=promises, limit=limit
+                self._access,
+                self._once,
+                name=name,
+                timeout=timeout,
+                signals=signals,
+                promises=promises,
+                limit=limit,
+                commit=commit,
             )
-        name, timeout, signals, promises, limit = self._about
+        name, timeout, signals, promises, limit, commit = self._about
         declared, any_signals = messages(function, "signals", signals)
         return Method(
             **describe(function, name, "workflow", owner=True),
@@ -253,6 +263,7 @@ class MethodDecorator:
             signals=declared,
             any_signals=any_signals,
             promises=messages(function, "promises", promises)[0],
+            commit=commit,
             access=self._access,
             once=self._once,
         )
