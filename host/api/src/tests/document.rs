@@ -138,6 +138,7 @@ const OF_MODULES: [&str; 17] = [
     "contract-mismatch",
     "unlisted-functions",
     "describe-failed",
+    "invalid-commit",
     "invalid-function-name",
     "invalid-schema",
     "invalid-retry",
