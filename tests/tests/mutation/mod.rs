@@ -82,12 +82,6 @@ const OUTSIDE: &[Part] = &[
         mutations: outside::OUTCOMES,
     },
     Part {
-        folder: "host/engine",
-        package: "tests",
-        program: "suites",
-        mutations: outside::HELD_TIMERS,
-    },
-    Part {
         folder: "host/core",
         package: "tests",
         program: "suites",

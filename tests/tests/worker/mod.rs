@@ -25,7 +25,6 @@ mod services;
 mod signals;
 mod stuck;
 mod time;
-mod timers;
 mod updates;
 
 use std::sync::Arc;

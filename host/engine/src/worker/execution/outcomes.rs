@@ -2,6 +2,7 @@
 //! stored; one commit stores it with the commands that follow. Nothing leaves before that commit. If
 //! it is refused, this instance is dropped, and the journal is replayed.
 
+use segno_core::{tags, time::Millis};
 use segno_guest::{Completion, Event};
 
 use super::LiveExecution;
@@ -11,10 +12,12 @@ use crate::{
 };
 
 impl LiveExecution {
-    /// Takes outcomes of calls from now on, if the guest may receive them before they are stored.
+    /// Takes outcomes of calls from now on, if they may gather. An execution that is begun once only
+    /// takes none: it cannot be replayed.
     pub(super) fn take_outcomes(&mut self) {
-        let takes = self.outcomes.is_none() && self.receives_unstored();
-        if takes && self.recorder().open().has_calls() {
+        let gathers = self.gather() > Millis::ZERO;
+        let once = self.promise.spec.tags.contains_key(tags::ONCE);
+        if self.outcomes.is_none() && gathers && !once && self.recorder().open().has_calls() {
             self.outcomes = Some(LocalOutcomes::of(&self.worker.callers, self.promise.id()));
         }
     }
@@ -27,7 +30,7 @@ impl LiveExecution {
     ) -> Result<(), ExecutionError> {
         let LocalOutcome { promise, fulfillment, stored } = outcome;
         let told = values::first_told(&promise);
-        let command = self.first_command_of(promise.id());
+        let command = self.recorder().open().commands_of(promise.id()).first().copied();
         let (Some(command), Some(told)) = (command, told) else { return Ok(()) };
         if !self.is_own(&promise) {
             return Ok(());
@@ -38,12 +41,13 @@ impl LiveExecution {
         self.watch.ignore(promise.id());
         self.recorder().end_call(command, fulfillment);
         self.ending.push(stored);
-        self.resume_with(event).await
+        self.commit_if_full().await?;
+        self.instance.resume(self.recorder.clone(), event).await?;
+        self.commit_if_full().await
     }
 
     /// Tells the called tasks that the outcomes of the last batch are stored.
     pub(super) fn outcomes_stored(&mut self) {
-        self.held.clear();
         for stored in self.ending.drain(..) {
             // A called task that gave up waiting stored the outcome itself.
             let _ = stored.send(());

@@ -227,7 +227,6 @@ impl LiveExecution {
             watch: SettlementWatch::new(worker.host.notifier.clone()),
             outcomes: None,
             ending: Vec::new(),
-            held: Vec::new(),
             worker,
             session,
             promise,

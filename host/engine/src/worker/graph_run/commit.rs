@@ -124,7 +124,6 @@ pub(super) fn parts(acts: Vec<FenceOperation>) -> Vec<Vec<FenceOperation>> {
             | FenceOperation::Publish { .. }
             | FenceOperation::Node { .. }
             | FenceOperation::State(_)
-            | FenceOperation::Elapsed { .. }
             | FenceOperation::UnlessAsked
             | FenceOperation::ObjectPromise { .. } => 0,
         };
