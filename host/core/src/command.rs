@@ -380,6 +380,10 @@ pub enum FenceOperation {
     /// refused, so is the whole fence ([`crate::reply::Refusal::NotFulfilled`]), since its records
     /// depend on the outcome.
     Fulfill(Box<Fulfillment>),
+    /// Requires that the deadline of a promise has settled it, before the records are appended.
+    /// Otherwise the whole fence is refused ([`crate::reply::Refusal::NotElapsed`]), since its
+    /// records depend on it.
+    Elapsed { id: PromiseId },
     /// Refuses the whole fence ([`crate::reply::Reply::Ready`]) if the claim's invocation has a
     /// stop request that it was not yet notified of. Used in the last fence of an execution that
     /// can still be notified.
@@ -415,11 +419,17 @@ impl FenceOperation {
             Self::Settle { id, .. }
             | Self::Cancel { id }
             | Self::CancelLoose { id }
-            | Self::ObjectPromise { id, .. } => Some(id),
+            | Self::ObjectPromise { id, .. }
+            | Self::Elapsed { id } => Some(id),
             Self::Signal { invocation, .. } => Some(invocation),
             Self::Fulfill(fulfillment) => Some(&fulfillment.claim.id),
             Self::Publish { .. } | Self::Node { .. } | Self::State(_) | Self::UnlessAsked => None,
         }
+    }
+
+    /// True if the records of the fence depend on the action: if it is refused, so is the fence.
+    pub fn stores_outcome(&self) -> bool {
+        matches!(self, Self::Fulfill(_) | Self::Elapsed { .. })
     }
 }
 

@@ -11,6 +11,7 @@ use crate::{
     commit_latency::CommitLatency,
     delivery::Channels,
     description_cache::DescriptionCache,
+    held_timers::HeldTimers,
     metrics::Metrics,
     notifier::CommitNotifier,
     protocols::Protocols,
@@ -49,6 +50,8 @@ pub struct Host {
     pub protocols: Arc<Protocols>,
     /// Rows that this host skips for a while because handling them failed.
     pub quarantine: Arc<Quarantine>,
+    /// Timers that the recovery driver leaves to waiting workflows.
+    pub held_timers: Arc<HeldTimers>,
     /// The receiver of spans; see [`Host::traces`].
     pub traces: Arc<OnceLock<TraceSender>>,
     /// Instances that answer queries.
@@ -81,6 +84,7 @@ impl Host {
             channels: notifier.channels.clone(),
             protocols: Arc::default(),
             quarantine: Arc::default(),
+            held_timers: Arc::default(),
             traces: notifier.traces.clone(),
             shadows: Arc::default(),
             slots: Arc::default(),

@@ -14,6 +14,7 @@ mod description_cache;
 pub mod events;
 mod fair_queue;
 pub mod graph;
+mod held_timers;
 pub mod host;
 pub mod lease_ttl;
 pub mod metrics;

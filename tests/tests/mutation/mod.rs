@@ -82,6 +82,12 @@ const OUTSIDE: &[Part] = &[
         mutations: outside::OUTCOMES,
     },
     Part {
+        folder: "host/engine",
+        package: "tests",
+        program: "suites",
+        mutations: outside::HELD_TIMERS,
+    },
+    Part {
         folder: "host/core",
         package: "tests",
         program: "suites",

@@ -294,8 +294,8 @@ pub(super) const OUTCOMES: &[Mutation] = &[
     Mutation {
         what: "an outcome is lost after the caller received it",
         file: "worker/recording/recorder.rs",
-        says: "self.batch.actions.push(FenceAction { index: CommandIndex(command), act });",
-        would_say: "drop((command, act));",
+        says: "self.store_outcome(command, FenceOperation::Fulfill(Box::new(fulfillment)));",
+        would_say: "drop((command, fulfillment));",
         tests: "worker::outcomes::",
         killer: "whoever_received_an_outcome_received_the_stored_one",
     },
@@ -314,6 +314,26 @@ pub(super) const OUTCOMES: &[Mutation] = &[
         would_say: "Some(Reply::Fenced { outcomes, .. }) => Ok(outcomes),\n        Some(Reply::Refused(Refusal::NotFulfilled { .. })) => Ok(ActionResults::new()),",
         tests: "worker::outcomes::",
         killer: "a_caller_that_received_an_outcome_too_late_is_replayed",
+    },
+];
+
+/// Defects in the use of timers that are not settled yet.
+pub(super) const HELD_TIMERS: &[Mutation] = &[
+    Mutation {
+        what: "the records that depend on a timer are stored without it",
+        file: "worker/recording/recorder.rs",
+        says: "self.store_outcome(command, FenceOperation::Elapsed { id: timer });",
+        would_say: "drop((command, timer));",
+        tests: "worker::timers::",
+        killer: "a_timer_that_was_cancelled_meanwhile_is_not_received_as_ended",
+    },
+    Mutation {
+        what: "the recovery driver settles a timer that a workflow holds",
+        file: "recovery/timers.rs",
+        says: "        Some(end) => {",
+        would_say: "        Some(end) if end.0 < 0 => {",
+        tests: "worker::timers::",
+        killer: "a_short_timer_ends_in_the_commit_of_what_follows",
     },
 ];
 

@@ -25,6 +25,7 @@ mod services;
 mod signals;
 mod stuck;
 mod time;
+mod timers;
 mod updates;
 
 use std::sync::Arc;

@@ -47,6 +47,9 @@ pub enum Refusal {
         id: PromiseId,
         reason: Box<Refusal>,
     },
+    /// The records of a fence depend on a deadline that has not settled its promise.
+    #[error("the deadline of `{id}` has not settled it")]
+    NotElapsed { id: PromiseId },
     /// The records do not continue the stored journal.
     #[error("the records do not continue the journal of `{invocation}`: {reason}")]
     JournalMismatch {
@@ -182,7 +185,10 @@ impl Refusal {
         match self {
             Self::BadRequest(_) => 400,
             Self::NotFound(_) | Self::NoSchedule(_) => 404,
-            Self::Conflict(_) | Self::IdTaken { .. } | Self::NotFulfilled { .. } => 409,
+            Self::Conflict(_)
+            | Self::IdTaken { .. }
+            | Self::NotFulfilled { .. }
+            | Self::NotElapsed { .. } => 409,
             Self::Unprocessable(_) => 422,
             Self::Tree { stop, .. } => match stop {
                 TreeStop::Depth(_) | TreeStop::Executions(_) => 422,
@@ -216,6 +222,7 @@ impl Refusal {
             Self::Conflict(Conflict::Hosted(_)) => "hosted",
             Self::IdTaken { .. } => "id-taken",
             Self::NotFulfilled { .. } => "not-fulfilled",
+            Self::NotElapsed { .. } => "not-elapsed",
             Self::Tree { .. } => "tree-bound",
             Self::JournalMismatch { .. } => "journal-mismatch",
             Self::Unreadable { .. } => "unreadable",

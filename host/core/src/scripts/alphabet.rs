@@ -313,6 +313,7 @@ fn fences(world: &CheckedStore, name: &str, other: &str, version: u64) -> Vec<Co
     vec![
         fence(vec![next.clone()], vec![end(), FenceOperation::UnlessAsked, create()]),
         fence(vec![next.clone()], vec![FenceOperation::UnlessAsked, create()]),
+        fence(vec![next.clone()], vec![FenceOperation::Elapsed { id: part(0) }, create()]),
         fence(vec![], vec![held_create()]),
         fence(vec![next], vec![create()]),
         fence(vec![world::started()], vec![create()]),

@@ -72,6 +72,9 @@ fn act_under(
         if let FenceOperation::Fulfill(fulfillment) = &action.act {
             draft.end_other(fulfillment)?;
         }
+        if let FenceOperation::Elapsed { id } = &action.act {
+            draft.has_elapsed(id)?;
+        }
     }
     let before = draft.claimed(claim)?;
     if actions.iter().any(|action| action.act == FenceOperation::UnlessAsked)
@@ -119,6 +122,15 @@ impl DecisionDraft<'_> {
                 Conflict::WrongState { id: claim.id.clone(), status: TaskStatus::Acquired }.into(),
             )),
             _ => Ok(()),
+        }
+    }
+
+    /// Checks that the deadline of a promise has settled it.
+    fn has_elapsed(&self, id: &PromiseId) -> Result<(), Refusal> {
+        let promise = self.existing(id)?;
+        match promise.settlement() == Some(&promise.deadline_settlement()) {
+            true => Ok(()),
+            false => Err(Refusal::NotElapsed { id: id.clone() }),
         }
     }
 
@@ -232,8 +244,9 @@ impl DecisionDraft<'_> {
                 let repeated = known == Some(&by);
                 self.acted(id, settled || repeated)
             }
-            FenceOperation::Fulfill(_) => Ok(FenceResult::Done),
-            FenceOperation::UnlessAsked => Ok(FenceResult::Done),
+            FenceOperation::Fulfill(_)
+            | FenceOperation::Elapsed { .. }
+            | FenceOperation::UnlessAsked => Ok(FenceResult::Done),
             FenceOperation::Node { node, row, reset } => {
                 if !self.existing(&task.id).is_ok_and(graph::is_run) {
                     let message =

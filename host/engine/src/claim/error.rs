@@ -14,7 +14,7 @@ pub enum ExecutionError {
     /// The execution reached its end, but its cancellation was requested before the last event that
     /// it received. The cancellation must be delivered first.
     Asked,
-    /// The execution received the outcome of a call that was not stored. It is replayed.
+    /// The execution received an outcome that was not stored. It is replayed.
     Superseded,
     /// The guest trapped, broke the contract, or diverged.
     Guest(GuestError),
@@ -53,7 +53,7 @@ impl ExecutionError {
     pub fn refused(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Conflict(_) | Refusal::NotFound(_) => Self::Lost,
-            Refusal::NotFulfilled { .. } => {
+            Refusal::NotFulfilled { .. } | Refusal::NotElapsed { .. } => {
                 tracing::debug!(%refusal, "an execution is replayed");
                 Self::Superseded
             }

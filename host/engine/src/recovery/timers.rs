@@ -12,8 +12,8 @@ pub(super) const PAGE: u32 = 1_000;
 /// Fires due timers.
 pub(super) async fn turn(host: Host) -> Result<NextTurn, StoreError> {
     host.notifier.plan_timers(None);
-    // Quarantined rows stay due, and must not hide those after them.
-    let page = PAGE + host.quarantine.len() as u32;
+    // Quarantined rows and held timers stay due, and must not hide those after them.
+    let page = PAGE + (host.quarantine.len() + host.held_timers.len()) as u32;
     let look = || host.store.work_queue().due(host.env.clock.now(), page);
     let mut due = look().await?;
     if renews_own(&host, &due.commands).await {
@@ -25,7 +25,14 @@ pub(super) async fn turn(host: Host) -> Result<NextTurn, StoreError> {
     let more = due.commands.len() >= page as usize;
     let now = host.env.clock.now();
     due.commands.retain(|command| !host.quarantine.rests(command, now));
-    let next = due.next;
+    let mut next = due.next;
+    due.commands.retain(|command| match host.held_timers.end_of(command, now) {
+        Some(end) => {
+            next = Some(next.map_or(end, |next| next.min(end)));
+            false
+        }
+        None => true,
+    });
     wakes::carry_out(&host, due).await?;
     if more {
         return Ok(NextTurn::Now);

@@ -410,7 +410,8 @@ fn actions(
     records: &[Record],
 ) -> Vec<FenceAction> {
     let undone = |dice: &mut Dice| inv.compensation("trip", dice.roll(2) as u32);
-    let act = |dice: &mut Dice| match dice.roll(13) {
+    let act = |dice: &mut Dice| match dice.roll(14) {
+        13 => FenceOperation::Elapsed { id: other.clone() },
         12 => FenceOperation::UnlessAsked,
         11 => FenceOperation::Create { new: admissions::child(dice, inv), request: None },
         9 | 10 => FenceOperation::State(state(dice)),

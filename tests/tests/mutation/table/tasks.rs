@@ -20,6 +20,14 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
         killer: "an_outcome_that_is_not_stored_takes_the_fence_with_it",
     },
     Mutation {
+        what: "a fence is stored before the deadline that it depends on",
+        file: "transition/fence.rs",
+        says: "draft.has_elapsed(id)?;",
+        would_say: "let _ = draft.has_elapsed(id);",
+        tests: "a_fence_that_depends_on_a_deadline",
+        killer: "a_fence_that_depends_on_a_deadline_is_refused_if_the_promise_ended_otherwise",
+    },
+    Mutation {
         what: "a refused fence settles a call",
         file: "transition/fence.rs",
         says: "draft.go_back(mark);",

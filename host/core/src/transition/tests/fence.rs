@@ -475,6 +475,58 @@ fn an_outcome_that_is_not_stored_takes_the_fence_with_it() {
 }
 
 #[test]
+fn a_fence_that_depends_on_a_deadline_is_stored_from_it_on_and_settles_the_promise() {
+    let (mut world, claim) = held();
+    let nap = PromiseId::from("w/0");
+    let timer = FenceOperation::Create {
+        new: world::new("w/0", &[(tags::TIMER, "true")], Timestamp(5_000)),
+        request: None,
+    };
+    world.done(world::fence(
+        claim.clone(),
+        vec![world::started(), world::asked(1, 0)],
+        vec![timer],
+    ));
+    let records = vec![world::notified(2, 0), world::asked(3, 1)];
+    let acts = vec![FenceOperation::Elapsed { id: nap.clone() }, call("w/1", "ship")];
+    let fence = world::fence(claim.clone(), records, acts);
+    world.now = Timestamp(4_999);
+    let early = world.decide(&fence);
+    let Reply::Refused(refused) = &early.reply else { panic!("{:?}", early.reply) };
+    assert_eq!((refused.code(), refused.kind()), (409, "not-elapsed"));
+    assert!(early.delta.is_empty(), "{:?}", early.delta);
+    world.now = Timestamp(5_000);
+    let results = outcomes(world.done(fence.clone()));
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+    assert_eq!(world.verdict("w/0"), Some(Verdict::Resolved));
+    assert_eq!(world.model.head(&PromiseId::from("w")).len, 4);
+    assert!(world.decide(&fence).delta.is_empty(), "its answer may be lost");
+}
+
+#[test]
+fn a_fence_that_depends_on_a_deadline_is_refused_if_the_promise_ended_otherwise() {
+    let (mut world, claim) = held();
+    let timer = FenceOperation::Create {
+        new: world::new("w/0", &[(tags::TIMER, "true")], Timestamp(5_000)),
+        request: None,
+    };
+    world.done(world::fence(
+        claim.clone(),
+        vec![world::started(), world::asked(1, 0)],
+        vec![timer],
+    ));
+    world.done(world::settle("w/0", Verdict::Canceled));
+    world.now = Timestamp(6_000);
+    for id in ["w/0", "nothing"] {
+        let acts = vec![FenceOperation::Elapsed { id: PromiseId::from(id) }];
+        let fence = world::fence(claim.clone(), vec![world::notified(2, 0)], acts);
+        let decision = world.decide(&fence);
+        assert!(matches!(decision.reply, Reply::Refused(_)), "{id}: {:?}", decision.reply);
+        assert!(decision.delta.is_empty(), "{id}: {:?}", decision.delta);
+    }
+}
+
+#[test]
 fn a_fence_settles_nothing_if_its_own_claim_is_gone_or_is_asked_to_stop() {
     let (mut world, claim, child) = calling();
     let act = |claim: &Claim, acts| world::fence(claim.clone(), vec![world::notified(2, 0)], acts);

@@ -61,7 +61,7 @@ impl LiveExecution {
         let CommitBatch { records, logs, mut actions, .. } = batch;
         self.check_signals(&mut actions).await?;
         for FenceAction { act, .. } in &actions {
-            if let Some(id) = act.promise().filter(|_| !matches!(act, FenceOperation::Fulfill(_))) {
+            if let Some(id) = act.promise().filter(|_| !act.stores_outcome()) {
                 self.watch.add(id);
             }
         }

@@ -10,6 +10,7 @@ mod outcomes;
 mod prepare;
 mod state;
 mod tell;
+mod timers;
 mod wait;
 
 use std::{
@@ -21,6 +22,7 @@ use async_trait::async_trait;
 use segno_core::{
     id::Digest,
     promise::Promise,
+    tags,
     time::{Millis, Timestamp},
 };
 use segno_guest::{Event, FunctionDescription, Workflow};
@@ -37,6 +39,7 @@ use crate::{
     claim::{
         ClaimSession, Claimed, ExecutionError, JournalEnd, LocalOutcomes, SettlementWatch, Target,
     },
+    held_timers::HeldTimer,
     metrics::ClaimEnd,
     slots::SlotKind,
     target,
@@ -75,6 +78,8 @@ pub(super) struct LiveExecution {
     outcomes: Option<LocalOutcomes>,
     /// The called tasks whose outcomes are in the batch, to be told when they are stored.
     ending: Vec<oneshot::Sender<()>>,
+    /// The timers whose ends are in the batch.
+    held: Vec<HeldTimer>,
     /// `None` while the workflow waits.
     permit: Option<RunPermit>,
 }
@@ -183,7 +188,14 @@ impl LiveExecution {
     async fn deliver(&mut self, event: Event) -> Result<(), ExecutionError> {
         let now = self.worker.now();
         let admitted = self.recorder().admit(event, now);
-        let Some(event) = admitted else { return Ok(()) };
+        match admitted {
+            Some(event) => self.resume_with(event).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Passes a recorded event to the guest.
+    async fn resume_with(&mut self, event: Event) -> Result<(), ExecutionError> {
         self.commit_if_full().await?;
         self.instance.resume(self.recorder.clone(), event).await?;
         self.commit_if_full().await
@@ -212,6 +224,12 @@ impl LiveExecution {
             true => Millis::ZERO,
             false => self.worker.host.config.run_gather,
         }
+    }
+
+    /// True if the guest may receive outcomes before they are stored. An execution that is begun
+    /// once only receives none: it cannot be replayed.
+    fn receives_unstored(&self) -> bool {
+        self.gather() > Millis::ZERO && !self.promise.spec.tags.contains_key(tags::ONCE)
     }
 
     async fn commit_if_full(&mut self) -> Result<(), ExecutionError> {

@@ -2,22 +2,20 @@
 //! stored; one commit stores it with the commands that follow. Nothing leaves before that commit. If
 //! it is refused, this instance is dropped, and the journal is replayed.
 
-use segno_core::{tags, time::Millis};
 use segno_guest::{Completion, Event};
 
 use super::LiveExecution;
 use crate::{
     claim::{ExecutionError, LocalOutcome, LocalOutcomes},
+    held_timers::HeldTimer,
     values,
 };
 
 impl LiveExecution {
-    /// Takes outcomes of calls from now on, if they may gather. An execution that is begun once only
-    /// takes none: it cannot be replayed.
+    /// Takes outcomes of calls from now on, if the guest may receive them before they are stored.
     pub(super) fn take_outcomes(&mut self) {
-        let gathers = self.gather() > Millis::ZERO;
-        let once = self.promise.spec.tags.contains_key(tags::ONCE);
-        if self.outcomes.is_none() && gathers && !once && self.recorder().open().has_calls() {
+        let takes = self.outcomes.is_none() && self.receives_unstored();
+        if takes && self.recorder().open().has_calls() {
             self.outcomes = Some(LocalOutcomes::of(&self.worker.callers, self.promise.id()));
         }
     }
@@ -30,7 +28,7 @@ impl LiveExecution {
     ) -> Result<(), ExecutionError> {
         let LocalOutcome { promise, fulfillment, stored } = outcome;
         let told = values::first_told(&promise);
-        let command = self.recorder().open().commands_of(promise.id()).first().copied();
+        let command = self.first_command_of(promise.id());
         let (Some(command), Some(told)) = (command, told) else { return Ok(()) };
         if !self.is_own(&promise) {
             return Ok(());
@@ -41,13 +39,12 @@ impl LiveExecution {
         self.watch.ignore(promise.id());
         self.recorder().end_call(command, fulfillment);
         self.ending.push(stored);
-        self.commit_if_full().await?;
-        self.instance.resume(self.recorder.clone(), event).await?;
-        self.commit_if_full().await
+        self.resume_with(event).await
     }
 
     /// Tells the called tasks that the outcomes of the last batch are stored.
     pub(super) fn outcomes_stored(&mut self) {
+        self.held.drain(..).for_each(HeldTimer::stored);
         for stored in self.ending.drain(..) {
             // A called task that gave up waiting stored the outcome itself.
             let _ = stored.send(());

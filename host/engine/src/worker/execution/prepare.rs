@@ -227,6 +227,7 @@ impl LiveExecution {
             watch: SettlementWatch::new(worker.host.notifier.clone()),
             outcomes: None,
             ending: Vec::new(),
+            held: Vec::new(),
             worker,
             session,
             promise,

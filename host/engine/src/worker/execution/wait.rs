@@ -1,6 +1,7 @@
 //! Waiting without deliverable events: the instance stays warm for a short time, or suspends.
 
-use segno_core::{id::PromiseId, invocation::CommandKind};
+use segno_core::{id::PromiseId, invocation::CommandKind, time::Timestamp};
+use segno_env::Env;
 
 use super::{LiveEnd, LiveExecution};
 use crate::{
@@ -15,6 +16,14 @@ async fn call_ended(outcomes: &mut Option<LocalOutcomes>) {
     match outcomes {
         Some(outcomes) => outcomes.arrived().await,
         None => std::future::pending().await,
+    }
+}
+
+/// Completes when this instant has come. Never completes without one.
+async fn until_due(env: &Env, due: Option<Timestamp>) {
+    let Some(due) = due else { return std::future::pending().await };
+    while env.clock.now() < due {
+        env.runtime.sleep(due.since(env.clock.now())).await;
     }
 }
 
@@ -55,12 +64,19 @@ impl LiveExecution {
         let cancel_told = self.cancel_told;
         self.permit = None;
         self.take_outcomes();
+        let mut timer = self.first_timer();
+        let ended = until_due(&self.worker.host.env, timer.as_ref().map(|timer| timer.due));
+        let mut elapsed = false;
         let settled = tokio::select! {
             biased;
             () = self.session.active.abort.cancelled() => return Err(ExecutionError::Lost),
             () = self.session.active.cancel_request(), if !cancel_told => None,
             () = call_ended(&mut self.outcomes) => None,
             settled = self.watch.next() => Some(settled),
+            () = ended => {
+                elapsed = true;
+                None
+            }
             () = self.worker.draining.cancelled() => return self.suspend(awaits).await,
             () = hot_wait => return self.suspend(awaits).await,
         };
@@ -68,6 +84,9 @@ impl LiveExecution {
         self.permit = Some(self.worker.run_limiter.permit(&module).await);
         if let Some(settled) = settled {
             self.tell_settled(settled).await?;
+        }
+        if let Some(timer) = timer.take_if(|_| elapsed) {
+            self.take_timer(timer).await?;
         }
         Ok(None)
     }

@@ -47,20 +47,18 @@ impl CommitBatch {
         self.records.len() > 1 && !self.actions.iter().any(with_record)
     }
 
-    /// True if a part of the batch leaves the invocation, other than outcomes of its calls.
+    /// True if a part of the batch leaves the invocation, other than outcomes that it received.
     pub fn acts(&self) -> bool {
-        let outcome = |action: &FenceAction| matches!(action.act, FenceOperation::Fulfill(_));
-        !self.actions.iter().all(outcome)
+        !self.actions.iter().all(|action| action.act.stores_outcome())
     }
 
-    /// True if the batch is not divisible, and creates a promise that is not awaited or stores the
-    /// outcome of a call. A refusal of the batch would then not refuse a suspension in the same
+    /// True if the batch is not divisible, and creates a promise that is not awaited or stores an
+    /// outcome. A refusal of the batch would then not refuse a suspension in the same
     /// transaction.
     pub fn stands_alone(&self, awaits: &[PromiseId]) -> bool {
         let unawaited = |action: &FenceAction| match &action.act {
             FenceOperation::Create { new, .. } => !awaits.contains(&new.id),
-            FenceOperation::Fulfill(_) => true,
-            _ => false,
+            act => act.stores_outcome(),
         };
         !self.is_divisible() && self.actions.iter().any(unawaited)
     }

@@ -328,7 +328,15 @@ impl Recorder {
     pub fn end_call(&mut self, command: u32, fulfillment: Fulfillment) {
         let lines = fulfillment.logs.iter().map(|line| line.message.len());
         self.batch.bytes += fulfillment.value.data.len() + lines.sum::<usize>();
-        let act = FenceOperation::Fulfill(Box::new(fulfillment));
+        self.store_outcome(command, FenceOperation::Fulfill(Box::new(fulfillment)));
+    }
+
+    /// Adds the end of a timer to the batch, which was just recorded.
+    pub fn end_timer(&mut self, command: u32, timer: PromiseId) {
+        self.store_outcome(command, FenceOperation::Elapsed { id: timer });
+    }
+
+    fn store_outcome(&mut self, command: u32, act: FenceOperation) {
         self.batch.actions.push(FenceAction { index: CommandIndex(command), act });
     }
 
