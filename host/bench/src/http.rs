@@ -16,21 +16,22 @@ use super::{
 };
 
 /// Number of concurrent clients in the second part.
-const CLIENTS: u32 = 64;
+pub(super) const CLIENTS: u32 = 64;
 /// Number of steps or calls of a long workflow.
-const LONG: u32 = 1_000;
+pub(super) const LONG: u32 = 1_000;
 
 /// A workflow and its input.
-struct Workload {
-    name: &'static str,
+pub(super) struct Workload {
+    pub name: &'static str,
     function: &'static str,
     input: fn(u32) -> Json,
     /// Number of steps or calls.
-    size: u32,
+    pub size: u32,
 }
 
-const NOOP: Workload = Workload { name: "no-op", function: "noop", input: |_| Json::Null, size: 0 };
-const STEPS: Workload =
+pub(super) const NOOP: Workload =
+    Workload { name: "no-op", function: "noop", input: |_| Json::Null, size: 0 };
+pub(super) const STEPS: Workload =
     Workload { name: "3 `run` steps", function: "steps", input: steps, size: 3 };
 const CALLS: Workload = Workload { name: "3 activities", function: "chain", input: calls, size: 3 };
 
@@ -43,7 +44,8 @@ fn calls(count: u32) -> Json {
 }
 
 impl Workload {
-    fn start(&self, size: u32) -> StartInvocation {
+    /// The start of an invocation with this number of steps or calls.
+    pub(super) fn start(&self, size: u32) -> StartInvocation {
         StartInvocation {
             target: format!("bench/{}", self.function),
             input: (self.input)(size),
@@ -55,11 +57,15 @@ impl Workload {
 
 /// Measurements of a workload, one value per repetition.
 #[derive(Default)]
-struct WorkloadFigures {
-    p50: Vec<f64>,
-    p99: Vec<f64>,
-    rate: Vec<f64>,
-    cpu: Vec<f64>,
+pub(super) struct WorkloadFigures {
+    /// Latency for one client, in microseconds.
+    pub p50: Vec<f64>,
+    pub p99: Vec<f64>,
+    /// Invocations per second with many clients.
+    pub rate: Vec<f64>,
+    /// CPU time of the host for one of these, in microseconds.
+    pub cpu: Vec<f64>,
+    /// Latency for each of many clients, in microseconds.
     crowded_p50: Vec<f64>,
     crowded_p99: Vec<f64>,
 }
@@ -101,8 +107,7 @@ pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> 
                 trips.push(stopwatch.wall_us());
                 bare.push(commits.commit(&[1; 100]).await?);
             }
-            figures.p50.push(percentile(&latencies, 50));
-            figures.p99.push(percentile(&latencies, 99));
+            figures.alone(&latencies);
             figures.crowd(&server, &start, crowded).await?;
         }
         trip.push(percentile(&trips, 50));
@@ -139,8 +144,14 @@ pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> 
 }
 
 impl WorkloadFigures {
+    /// Records the latencies of one client.
+    pub(super) fn alone(&mut self, latencies: &[f64]) {
+        self.p50.push(percentile(latencies, 50));
+        self.p99.push(percentile(latencies, 99));
+    }
+
     /// Measures this start by many clients, `each` times by each of them.
-    async fn crowd(
+    pub(super) async fn crowd(
         &mut self,
         server: &DemoServer,
         start: &StartInvocation,

@@ -3,7 +3,6 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::OsStr,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -22,6 +21,7 @@ use super::{
     context::{self, BenchContext},
     http::invoke,
     measure::{Stopwatch, own_mb, resident_mb},
+    programs::finished,
     report::{BenchSection, Goal, percentile},
 };
 
@@ -313,16 +313,4 @@ fn engine(module: &SourceModule) -> anyhow::Result<(Arc<Wasm>, Digest)> {
     let source =
         BTreeMap::from([(digest, encoded), (module.runtime, runtime(module.runtime)?.into())]);
     Ok((context::engine(source, Limits::default(), None)?, digest))
-}
-
-fn finished(command: &mut Command) -> anyhow::Result<()> {
-    let words = || {
-        let all = std::iter::once(command.get_program()).chain(command.get_args());
-        all.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
-    };
-    let said = words();
-    let output = command.output().with_context(|| format!("`{said}`"))?;
-    let why = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "`{said}` failed:\n{why}");
-    Ok(())
 }

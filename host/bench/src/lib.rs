@@ -23,6 +23,7 @@ mod store_only;
 mod check;
 mod cold_start;
 mod cpu_fairness;
+mod dbos;
 mod disk;
 mod fan;
 mod graphs;
@@ -35,6 +36,7 @@ mod memory;
 mod objects;
 mod overload;
 mod peers;
+mod programs;
 mod replay;
 mod resonate;
 mod restate;
@@ -42,6 +44,7 @@ mod resume;
 mod starts;
 mod steps;
 mod suspended_fixture;
+mod temporary_schema;
 mod throughput;
 mod timers;
 
@@ -116,6 +119,8 @@ pub enum BenchScenario {
     Languages,
     /// One, two and three hosts on the PostgreSQL database of --postgres
     Peers,
+    /// A host on the PostgreSQL database of --postgres, next to DBOS on the same database
+    Dbos,
 }
 
 /// Options of a benchmark.
@@ -176,6 +181,7 @@ async fn run(scenario: BenchScenario, context: &Arc<BenchContext>) -> anyhow::Re
         BenchScenario::Resonate => return resonate::run(context).await,
         BenchScenario::Restate => return restate::run(context).await,
         BenchScenario::Languages => return languages::run(context).await,
+        BenchScenario::Dbos => return dbos::run(context).await,
         BenchScenario::Memory => return memory::run(context).await,
         BenchScenario::ColdStart => return cold_start::run(context).await,
         BenchScenario::Lists => return lists::run(context).await,

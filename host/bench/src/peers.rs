@@ -1,12 +1,11 @@
 //! Measures several hosts on one PostgreSQL database, compared with the database when every row is
 //! a separate commit.
 
-use anyhow::Context as _;
 use futures::future::try_join_all;
 use segno_core::id::PromiseId;
 use segno_store::postgres::PostgresConfig;
 use serde_json::{Value as Json, json};
-use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _};
+use sqlx::{Connection as _, Executor as _, PgConnection};
 
 use super::{
     bare_guest,
@@ -16,6 +15,7 @@ use super::{
     measure::{MeasuredTime, Stopwatch},
     report::{BenchSection, Goal},
     store_only::StoreOnly,
+    temporary_schema::TemporarySchema,
 };
 
 /// Number of steps of each workflow.
@@ -33,8 +33,7 @@ const CLIENTS: usize = 256;
 const HOSTS: usize = 3;
 
 pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
-    let address = context.postgres.as_deref().context("say which database with --postgres")?;
-    let mut schema = TemporarySchema::new(context, address).await?;
+    let mut schema = TemporarySchema::new(context).await?;
     let measured = measure(context, &mut schema).await;
     let dropped = schema.drop().await;
     measured.and_then(|section| dropped.map(|()| section))
@@ -189,54 +188,4 @@ async fn single_rows(schema: &TemporarySchema, each: u32) -> anyhow::Result<f64>
     });
     try_join_all(writing).await?;
     Ok(stopwatch.passed().rate(each * CONNECTIONS))
-}
-
-/// A temporary schema for this run.
-struct TemporarySchema {
-    /// The database address with this schema.
-    address: String,
-    name: String,
-    owner: PgConnection,
-}
-
-impl TemporarySchema {
-    async fn new(context: &BenchContext, address: &str) -> anyhow::Result<Self> {
-        let name = format!("segno_bench_{:x}", context.env.runtime.nonce());
-        // Parsed first: the address may contain a password, which no error message may show.
-        let shown = PostgresConfig::new(address)?.shown().to_owned();
-        let connected = PgConnection::connect(address).await;
-        let mut owner = connected.with_context(|| format!("no database answers at {shown}"))?;
-        owner
-            .execute(AssertSqlSafe(format!(
-                "CREATE SCHEMA {name}; CREATE TABLE {name}.single_rows (n BIGSERIAL PRIMARY KEY, record BYTEA)"
-            )))
-            .await
-            .context("no schema can be made for the benchmark")?;
-        let sign = if address.contains('?') { '&' } else { '?' };
-        Ok(Self { address: format!("{address}{sign}options[search_path]={name}"), name, owner })
-    }
-
-    /// The sync settings of the database: if commits do not wait for the disk, all figures have a
-    /// different meaning.
-    async fn commits(&mut self) -> anyhow::Result<String> {
-        let row = self.owner.fetch_one(
-            "SELECT current_setting('fsync'), current_setting('synchronous_commit'), current_setting('server_version')",
-        );
-        let row = row.await.context("cannot read the settings of the database")?;
-        let (fsync, waits, version): (String, String, String) =
-            (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
-        let durable = match fsync == "on" && waits != "off" {
-            true => "commits are on the disk when they are answered",
-            false => {
-                "commits do NOT wait for the disk, so these figures say nothing of a real database"
-            }
-        };
-        Ok(format!("PostgreSQL {version}, fsync {fsync}, synchronous_commit {waits}: {durable}"))
-    }
-
-    async fn drop(mut self) -> anyhow::Result<()> {
-        let statement = format!("DROP SCHEMA {} CASCADE", self.name);
-        self.owner.execute(AssertSqlSafe(statement)).await.context("the schema stays behind")?;
-        Ok(())
-    }
 }

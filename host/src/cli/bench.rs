@@ -39,7 +39,7 @@ Examples:
 Commits are those of a real host: an acknowledged write survives a power loss. Choose a directory on the disk that you
 want to know; one in memory shows commits that cost nothing.")]
 pub(super) struct BenchArgs {
-    /// Scenarios to measure (default: all but `languages`, which installs packages)
+    /// Scenarios to measure (default: all but `languages` and `dbos`, which install packages)
     #[arg(value_enum, value_name = "SCENARIO")]
     scenarios: Vec<BenchScenario>,
     /// Small sizes and one repetition
@@ -90,8 +90,8 @@ impl BenchArgs {
                 all.filter(|one| match one {
                     // Hosts on a database are measured only if the database is given.
                     BenchScenario::Peers => self.postgres.is_some(),
-                    // It installs packages.
-                    BenchScenario::Languages => false,
+                    // They install packages.
+                    BenchScenario::Languages | BenchScenario::Dbos => false,
                     _ => true,
                 })
                 .collect()

@@ -113,7 +113,7 @@ pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> 
 }
 
 /// The comparisons, in reading order.
-fn rows(fresh: &FreshHosts) -> [ComparisonRow<'_>; 9] {
+fn rows(fresh: &FreshHosts) -> [ComparisonRow<'_>; 10] {
     let less = Goal::AtMost { must: 1.0, aim: 1.0 };
     let more = Goal::AtLeast { must: 1.0, aim: 5.0 };
     let row = |name, unit, of, goal| ComparisonRow { name, unit, of, goal, floor: None };
@@ -125,6 +125,7 @@ fn rows(fresh: &FreshHosts) -> [ComparisonRow<'_>; 9] {
         row("no-ops, 64 clients", "/s", |it| &it.noops, more),
         row("CPU time of a no-op, 64 clients", "µs", |it| &it.cpu, less),
         row("three steps, 64 clients", "/s", |it| &it.three_steps, more),
+        row("CPU time of three steps, 64 clients", "µs", |it| &it.three_steps_cpu, less),
         row("a step of a long invocation", "µs", |it| &it.step, less),
         ComparisonRow {
             floor: start,

@@ -44,6 +44,8 @@ pub(super) struct SubjectFigures {
     pub cpu: Vec<f64>,
     /// Invocations of three steps per second, with many clients.
     pub three_steps: Vec<f64>,
+    /// CPU time per invocation of three steps, as for `cpu`.
+    pub three_steps_cpu: Vec<f64>,
     /// Time per step of a long invocation, in microseconds.
     pub step: Vec<f64>,
     /// Time from SIGKILL to the first answer, in milliseconds.
@@ -96,17 +98,27 @@ impl BenchSubject {
 
     /// Measures no-ops by many clients, `each` per client.
     pub(super) async fn noops(&mut self, each: u32) -> anyhow::Result<()> {
-        let pid = self.server.as_ref().map_or(std::process::id(), BenchServer::pid);
-        let before = cpu_of_us(pid)?;
-        self.figures.noops.push(self.callee.crowd(0, each).await?);
-        self.figures.cpu.push((cpu_of_us(pid)? - before) / f64::from(CLIENTS * each));
+        let (rate, cpu) = self.crowd(0, each).await?;
+        self.figures.noops.push(rate);
+        self.figures.cpu.push(cpu);
         Ok(())
     }
 
     /// Measures invocations of three steps by many clients, `each` per client.
     pub(super) async fn three_steps(&mut self, each: u32) -> anyhow::Result<()> {
-        self.figures.three_steps.push(self.callee.crowd(3, each).await?);
+        let (rate, cpu) = self.crowd(3, each).await?;
+        self.figures.three_steps.push(rate);
+        self.figures.three_steps_cpu.push(cpu);
         Ok(())
+    }
+
+    /// Invocations with this many steps by many clients: their number per second, and the CPU time
+    /// of one.
+    async fn crowd(&self, steps: u32, each: u32) -> anyhow::Result<(f64, f64)> {
+        let pid = self.server.as_ref().map_or(std::process::id(), BenchServer::pid);
+        let before = cpu_of_us(pid)?;
+        let rate = self.callee.crowd(steps, each).await?;
+        Ok((rate, (cpu_of_us(pid)? - before) / f64::from(CLIENTS * each)))
     }
 
     /// Measures one invocation with this many steps.
