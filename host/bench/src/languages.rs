@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use segno_api::model::StartInvocation;
 use segno_core::{id::Digest, source_module::SourceModule};
 use segno_demo::server::{DemoServer, ServerOptions};
