@@ -69,7 +69,7 @@ impl FigureRow {
 }
 
 /// The page, with the table of the recorded run.
-pub fn page() -> String {
+pub(super) fn page() -> String {
     let folder = repository().join("docs/operating");
     let page = fs::read_to_string(folder.join("bench.md")).expect("there is a page");
     let record = fs::read(folder.join("figures.json")).expect("there is a record");
