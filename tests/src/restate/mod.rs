@@ -9,8 +9,10 @@
 //! - `scenes`: the scripts that are played on a stage;
 //! - `player`: plays the scenes;
 //! - `golden`: the transcripts of the original server;
-//! - `original`: that server.
+//! - `original`: that server;
+//! - `agents`: the model and the systems of agents.
 
+mod agents;
 mod golden;
 mod original;
 mod player;
@@ -21,6 +23,7 @@ mod stage;
 mod tool;
 mod transcript;
 
+pub use agents::AgentWorld;
 pub use golden::{faults, faults_of_original, record};
 pub use original::Original;
 pub use player::{

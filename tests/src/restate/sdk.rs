@@ -173,6 +173,23 @@ pub(super) fn script(name: &str) -> Option<Command> {
     Some(command)
 }
 
+/// Commands that serve the agents in JavaScript and in Python. `None` if their packages are
+/// unavailable, with the reason on standard error.
+pub(super) fn agents() -> Option<[Command; 2]> {
+    let folder = PACKAGES.npm("agents", "agents", |folder| {
+        let mut command = Command::new(node(folder));
+        command.arg("--version");
+        command
+    })?;
+    PACKAGES.beside(&folder, &["agent_services.mjs"]);
+    let mut vercel = Command::new(node(&folder));
+    vercel.arg(folder.join("agent_services.mjs"));
+    let folder = PACKAGES.python("python-agents", "requirements-agents.txt")?;
+    let mut python = Command::new(folder.join("venv/bin/python"));
+    python.arg(Path::new(SCRIPTS).join("agent_services.py")).env("PYTHONDONTWRITEBYTECODE", "1");
+    Some([vercel, python])
+}
+
 /// Program of the original server. `None` if it is unavailable, with the reason on standard error.
 pub fn original() -> Option<PathBuf> {
     released("server", "restate-server")

@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::sdk::{Sdk, script};
+use super::sdk::{Sdk, agents, script};
 
 /// A process with the services of one SDK. Dropping it kills the process.
 pub struct Service {
@@ -18,8 +18,8 @@ pub struct Service {
     running: Running,
 }
 
-/// A process with manifests that no SDK produces, or with the services of `patience.mjs` or
-/// `suites.mjs`. Dropping it kills the process.
+/// A process with manifests that no SDK produces, with the services of `patience.mjs` or `suites.mjs`,
+/// or with agents. Dropping it kills the process.
 pub struct Endpoints(Running);
 
 struct Running {
@@ -101,6 +101,19 @@ impl Endpoints {
     pub fn suites(folder: &Path, suspending: bool) -> Option<Self> {
         let quiet: &[_] = if suspending { &[("QUIET_MS", "0")] } else { &[] };
         Self::scripted("suites", folder, quiet)
+    }
+
+    /// Starts the services of agents, with logs in `folder`. `world` is the address of their world.
+    /// `None` if the packages are unavailable, with the reason on standard error.
+    ///
+    /// # Panics
+    /// If a process does not start.
+    pub fn agents(folder: &Path, world: &str) -> Option<[Self; 2]> {
+        let start = |mut command: Command| {
+            command.env("WORLD", world).env("MODEL", format!("{world}/v1"));
+            Self(Running::start(command, 0, &log(folder, "agents")))
+        };
+        Some(agents()?.map(start))
     }
 
     fn scripted(name: &str, folder: &Path, variables: &[(&str, &str)]) -> Option<Self> {

@@ -5,9 +5,11 @@
 //! The suite runs with `SEGNO_CLIENTS=1`. `SEGNO_CLIENTS=required` fails if the SDKs cannot be
 //! installed. `SEGNO_SCENES="errors retries"` plays some scenes only.
 //!
+//! - `agents`: agents on the SDKs of others;
 //! - `host`: the host with its services;
 //! - `original`: the source of the expected answers.
 
+mod agents;
 mod host;
 mod original;
 
