@@ -171,6 +171,7 @@ async fn a_caller_that_received_an_outcome_too_late_is_replayed() {
     assert_eq!((verdict, value), (Verdict::Resolved, json!(CALLS + 1)));
     assert_eq!(attempts.load(Ordering::Relaxed), CALLS + 1);
     assert!(script.instances() > 1, "the caller was replayed");
+    assert!(world.metrics().contains("segno_outcomes_not_stored_total 1\n"));
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]

@@ -132,4 +132,5 @@ async fn a_timer_that_was_cancelled_meanwhile_is_not_received_as_ended() {
     world.settle("it/0", Verdict::Canceled, &json!(null)).await;
     assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!(499)));
     assert!(script.instances() > 1, "the workflow was replayed");
+    assert!(world.metrics().contains("segno_outcomes_not_stored_total 1\n"));
 }

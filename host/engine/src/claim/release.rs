@@ -55,7 +55,11 @@ impl ClaimSession {
                 tracing::error!(%error, "the store did not answer; the claim is left to its lease");
                 return ClaimEnd::Lost;
             }
-            ExecutionError::Asked | ExecutionError::Superseded => ReleaseReason::Yield,
+            ExecutionError::Asked => ReleaseReason::Yield,
+            ExecutionError::Superseded => {
+                metrics.not_stored();
+                ReleaseReason::Yield
+            }
             ExecutionError::Halt(HaltReport { kind, message }) => {
                 tracing::error!(kind, message, "the execution is halted");
                 ReleaseReason::Halt { report: note(kind, &message, None) }

@@ -71,6 +71,7 @@ pub struct WorkerMetrics {
     divergences: Counter,
     traps: Counter,
     put_off: Counter,
+    not_stored: Counter,
     graph_runs: Family<super::Label, Counter>,
     graph_nodes: Family<super::Label, Counter>,
     /// Executions in a slot, with or without a permit to run.
@@ -119,6 +120,7 @@ impl WorkerMetrics {
             divergences: Counter::default(),
             traps: Counter::default(),
             put_off: Counter::default(),
+            not_stored: Counter::default(),
             graph_runs: Family::default(),
             graph_nodes: Family::default(),
             running: Gauge::default(),
@@ -196,6 +198,11 @@ impl WorkerMetrics {
             "Executions put off because the maximum number of calls compute for long",
             metrics.put_off.clone(),
         );
+        registry.register(
+            "outcomes_not_stored",
+            "Executions replayed because an outcome that they received was not stored",
+            metrics.not_stored.clone(),
+        );
         registry.register("executions_running", "Executions that run now", metrics.running.clone());
         registry.register(
             "executions_waiting",
@@ -265,6 +272,11 @@ impl WorkerMetrics {
     /// Counts an execution that was rejected and will be retried later.
     pub fn put_off(&self) {
         self.put_off.inc();
+    }
+
+    /// Counts an execution that received an outcome which was not stored.
+    pub fn not_stored(&self) {
+        self.not_stored.inc();
     }
 }
 
