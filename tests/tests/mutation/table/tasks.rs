@@ -324,10 +324,10 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
         killer: "wake_has_a_cause",
     },
     Mutation {
-        what: "a task that has ended is halted",
+        what: "a halt changes a task that has ended",
         file: "transition/tasks.rs",
         says: "        TaskState::Fulfilled => return Err(wrong_state(&task).into()),\n        TaskState::Halted { .. } => return Ok(Reply::Done),",
-        would_say: "        TaskState::Fulfilled => {}\n        TaskState::Halted { .. } => return Ok(Reply::Done),",
+        would_say: "        TaskState::Fulfilled => { draft.put_task(Task { attempt: task.attempt + 1, ..task.clone() }); return Ok(Reply::Done) }\n        TaskState::Halted { .. } => return Ok(Reply::Done),",
         tests: WALK,
         killer: "fulfilled_task_never_changes",
     },
