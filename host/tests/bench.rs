@@ -1,6 +1,6 @@
 //! `segno bench --quick` measures everything, and what it answers can be read by programs.
 
-use std::process::Command;
+use std::{env, process::Command};
 
 use serde_json::Value as Json;
 use throwaway_postgres::Cluster;
@@ -81,6 +81,31 @@ fn every_scenario_is_measured_with_its_floor() {
     }
     assert_eq!(report["conditions"]["quick"], true);
     assert_eq!(report["conditions"]["repetitions"], 1);
+}
+
+#[test]
+fn dbos_is_installed_and_measured_beside_a_host() {
+    if env::var("SEGNO_CLIENTS").unwrap_or_default().is_empty() {
+        eprintln!("skipped: this runs with SEGNO_CLIENTS=1, which installs DBOS");
+        return;
+    }
+    let Some(cluster) = Cluster::shared() else { return };
+    let output = Command::new(env!("CARGO_BIN_EXE_segno"))
+        .args(["bench", "dbos", "--quick", "--json"])
+        .env("SEGNO_BENCH_POSTGRES", cluster.database().url())
+        .output()
+        .expect("the binary of this package runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Json = serde_json::from_slice(&output.stdout).expect("one document");
+    let figures = report["sections"][0]["figures"].as_array().expect("figures");
+    let measured = figures.iter().filter(|figure| figure["role"] == "measured");
+    let names: Vec<_> = measured.filter_map(|figure| figure["name"].as_str()).collect();
+    for name in names.iter().filter(|name| **name != "most memory of this process") {
+        let others = format!("{name}, DBOS");
+        let other = figures.iter().find(|figure| figure["name"] == *others);
+        assert!(other.and_then(|figure| figure["median"].as_f64()) > Some(0.0), "{others}");
+    }
+    assert!(names.len() > 5, "{names:?}");
 }
 
 #[test]
