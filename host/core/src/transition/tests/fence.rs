@@ -474,10 +474,9 @@ fn an_outcome_that_is_not_stored_takes_the_fence_with_it() {
     assert!(torn.delta.is_empty() && torn.effects.is_empty(), "{torn:?}");
 }
 
-#[test]
-fn a_fence_that_depends_on_a_deadline_is_stored_from_it_on_and_settles_the_promise() {
+/// A workflow that holds its claim and sleeps until 5,000 ms.
+fn sleeping() -> (CheckedStore, Claim) {
     let (mut world, claim) = held();
-    let nap = PromiseId::from("w/0");
     let timer = FenceOperation::Create {
         new: world::new("w/0", &[(tags::TIMER, "true")], Timestamp(5_000)),
         request: None,
@@ -487,6 +486,13 @@ fn a_fence_that_depends_on_a_deadline_is_stored_from_it_on_and_settles_the_promi
         vec![world::started(), world::asked(1, 0)],
         vec![timer],
     ));
+    (world, claim)
+}
+
+#[test]
+fn a_fence_that_depends_on_a_deadline_is_stored_from_it_on_and_settles_the_promise() {
+    let (mut world, claim) = sleeping();
+    let nap = PromiseId::from("w/0");
     let records = vec![world::notified(2, 0), world::asked(3, 1)];
     let acts = vec![FenceOperation::Elapsed { id: nap.clone() }, call("w/1", "ship")];
     let fence = world::fence(claim.clone(), records, acts);
@@ -505,16 +511,7 @@ fn a_fence_that_depends_on_a_deadline_is_stored_from_it_on_and_settles_the_promi
 
 #[test]
 fn a_fence_that_depends_on_a_deadline_is_refused_if_the_promise_ended_otherwise() {
-    let (mut world, claim) = held();
-    let timer = FenceOperation::Create {
-        new: world::new("w/0", &[(tags::TIMER, "true")], Timestamp(5_000)),
-        request: None,
-    };
-    world.done(world::fence(
-        claim.clone(),
-        vec![world::started(), world::asked(1, 0)],
-        vec![timer],
-    ));
+    let (mut world, claim) = sleeping();
     world.done(world::settle("w/0", Verdict::Canceled));
     world.now = Timestamp(6_000);
     for id in ["w/0", "nothing"] {
