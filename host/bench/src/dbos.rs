@@ -22,6 +22,7 @@ use super::{
 
 /// The program that runs the workflows of DBOS.
 const PROGRAM: &str = include_str!("../languages/dbos.py");
+const PROGRAM_FILE: &str = "measure.py";
 
 /// The figures of one run of DBOS, as its program prints them.
 #[derive(Deserialize)]
@@ -61,19 +62,23 @@ struct HostFigures {
 }
 
 pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
-    let schema = TemporarySchema::new(context).await?;
-    let measured = measure(context, &schema).await;
+    let mut schema = TemporarySchema::new(context).await?;
+    let measured = measure(context, &mut schema).await;
     let dropped = schema.drop().await;
     measured.and_then(|section| dropped.map(|()| section))
 }
 
-async fn measure(context: &BenchContext, schema: &TemporarySchema) -> anyhow::Result<BenchSection> {
+async fn measure(
+    context: &BenchContext,
+    schema: &mut TemporarySchema,
+) -> anyhow::Result<BenchSection> {
+    let commits = schema.commits().await?;
     let sizes = context.size(
         RunSizes { alone: 200, each: 50, long: LONG },
         RunSizes { alone: 20, each: 2, long: 20 },
     );
     let place = context.place()?;
-    let python = install(place.path())?;
+    let installed = install(place.path())?;
     let mut options = ServerOptions::within(place.path(), &context.binary)?;
     options.environment.push(("SEGNO_STORE".to_owned(), schema.address.clone()));
     let server = DemoServer::start(options, context.env.clone()).await?;
@@ -85,7 +90,7 @@ async fn measure(context: &BenchContext, schema: &TemporarySchema) -> anyhow::Re
         }
     }
     for _ in 0..context.repetitions {
-        theirs.push(dbos(context, schema, &python, &sizes)?);
+        theirs.push(dbos(context, schema, &installed, &sizes)?);
         ours.measure(&server, &sizes).await?;
     }
     server.stop().await?;
@@ -95,7 +100,7 @@ async fn measure(context: &BenchContext, schema: &TemporarySchema) -> anyhow::Re
     let mut section = BenchSection::new(format!(
         "workflows on one PostgreSQL database: by a host over HTTP, and by DBOS {version} in the process of its clients; {alone} \
          no-ops by one client, {CLIENTS} clients with {each} no-ops and {each} workflows of three steps each, and one \
-         workflow of {long} steps. CPU times are without the database's, and DBOS's include its clients"
+         workflow of {long} steps. CPU times are without the database's, and DBOS's include its clients. {commits}"
     ));
     let less = Goal::AtMost { must: 1.0, aim: 1.0 };
     let more = Goal::AtLeast { must: 1.0, aim: 5.0 };
@@ -125,27 +130,28 @@ async fn measure(context: &BenchContext, schema: &TemporarySchema) -> anyhow::Re
     Ok(section)
 }
 
-/// Installs DBOS from the package index into an environment of its own. Returns its interpreter.
+/// Installs DBOS from the package index into an environment of its own, with the program. Returns its
+/// folder.
 fn install(within: &Path) -> anyhow::Result<PathBuf> {
     let folder = within.join("dbos");
     finished(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
     let python = folder.join("bin/python3");
     finished(Command::new(&python).args(["-m", "pip", "install", "--quiet", "dbos"]))?;
-    Ok(python)
+    std::fs::write(folder.join(PROGRAM_FILE), PROGRAM)?;
+    Ok(folder)
 }
 
 /// Measures DBOS once, on tables of its own in a schema that is removed.
 fn dbos(
     context: &BenchContext,
     schema: &TemporarySchema,
-    python: &Path,
+    installed: &Path,
     sizes: &RunSizes,
 ) -> anyhow::Result<DbosRun> {
     let address = context.postgres.as_deref().context("the schema is in a database")?;
-    let mut command = Command::new(python);
+    let mut command = Command::new(installed.join("bin/python3"));
     command
-        .arg("-c")
-        .arg(PROGRAM)
+        .arg(installed.join(PROGRAM_FILE))
         .arg(format!("{}_dbos", schema.name))
         .env("DBOS_SYSTEM_DATABASE_URL", address);
     for size in [sizes.alone, CLIENTS, sizes.each, sizes.long] {
