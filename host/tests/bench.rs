@@ -63,12 +63,14 @@ fn every_scenario_is_measured_with_its_floor() {
                 continue;
             }
             assert!(min >= Some(0.0), "{name}: {figure}");
-            // A timer may be in time to the millisecond, a host may have had room for everybody, and
-            // the process may have held enough free memory; all else takes some.
+            // A timer may be in time to the millisecond, a host may have had room for everybody, the
+            // process may have held enough free memory, and threads that step back may get no
+            // processor of a busy machine; all else takes some.
             let may_be_none = name == "timers"
                 || ["batches decided again", "memory that the replay takes at most"]
                     .contains(&what)
                 || what.ends_with("memory of a node at the most")
+                || what.starts_with("processors that ")
                 || what.contains("refused with 503");
             assert!(may_be_none || median > Some(0.0), "{name}: {figure}");
         }
