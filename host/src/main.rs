@@ -1,17 +1,14 @@
 //! The command `segno`.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
-use std::{process::ExitCode, time::Duration};
+mod allocator;
+
+use std::{io, process::ExitCode, time::Duration};
 
 use segno::cli::{Cli, Console, Exit};
-use tokio::runtime::Runtime;
-
-/// Memory moves between threads here: a command is allocated on one, decided on another, and its
-/// reply freed on a third. This allocator is made for that; the system's allocator took a tenth of
-/// a step's time.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+use segno_env::{answer_heap, set_heap_collector};
+use tokio::runtime::{Builder, Runtime};
 
 /// Maximum time for background work after the end of the command. All relevant work is done by
 /// then: the process must not wait for a computation whose result is no longer needed.
@@ -24,7 +21,7 @@ fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     let mut console = Console::system(cli.json(), cli.color(), cli.full());
-    let runtime = match Runtime::new() {
+    let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(error) => {
             eprintln!("error: the threads of the command cannot be started: {error}");
@@ -34,4 +31,10 @@ fn main() -> ExitCode {
     let exit = runtime.block_on(cli.run(&mut console));
     runtime.shutdown_timeout(LEFT_OVER);
     exit.into()
+}
+
+/// The threads of the command. They return free memory when they are asked.
+fn runtime() -> io::Result<Runtime> {
+    set_heap_collector(allocator::collect);
+    Builder::new_multi_thread().enable_all().on_thread_park(answer_heap).build()
 }

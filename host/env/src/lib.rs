@@ -8,6 +8,7 @@
 
 mod debug;
 mod hand;
+mod heap;
 mod http_client;
 mod reach;
 mod system;
@@ -18,6 +19,7 @@ use segno_core::time::{Millis, Timestamp};
 
 pub use debug::DebugClock;
 pub use hand::HandClock;
+pub use heap::{answer_heap, ask_heaps, collect_heap, set_heap_collector};
 pub use http_client::{Proxies, http_client, http_client_within};
 pub use reach::{Private, Reach};
 pub use system::{SystemClock, SystemRuntime, clock_jumps};

@@ -129,6 +129,11 @@ impl GuestEngine {
         self.ticker.running()
     }
 
+    /// Number of places of the pool that have memory and no instance.
+    pub(super) fn warm_places(&self) -> u32 {
+        self.engine.pooling_allocator_metrics().map_or(0, |pool| pool.unused_warm_memories())
+    }
+
     pub(super) fn pool(&self) -> &InstancePool {
         &self.pool
     }

@@ -21,6 +21,7 @@ mod limits;
 
 // The I/O that a module may use.
 mod http;
+mod idle_modules;
 pub mod policy;
 
 // The engine, and modules in it.

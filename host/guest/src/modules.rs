@@ -4,7 +4,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     io,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use async_trait::async_trait;
@@ -134,15 +134,38 @@ impl ModuleStore {
 
     /// Forgets a module that was refused, including its compiled code.
     pub(super) async fn forget(&self, digest: Digest) {
-        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).modules.remove(&digest);
+        self.loaded().modules.remove(&digest);
         for cache in [&self.cache, &self.images].into_iter().flatten().map(Arc::clone) {
             // If this fails, the code is removed later as the least recently used.
             let _ = blocking(move || cache.remove(digest)).await;
         }
     }
 
+    /// Number of requests for modules so far.
+    pub(super) fn uses(&self) -> u64 {
+        self.loaded().uses
+    }
+
+    /// Unloads the modules that have no instance. The next request loads them again. Does nothing
+    /// if they would be compiled again.
+    pub(super) fn unload_idle(&self) {
+        if self.cache.is_none() {
+            return;
+        }
+        let is_idle = |slot: &ModuleSlot| {
+            Arc::strong_count(&slot.cell) == 1
+                && slot.cell.get().is_some_and(|module| Arc::strong_count(module) == 1)
+        };
+        let idle: Vec<_> = self.loaded().modules.extract_if(|_, slot| is_idle(slot)).collect();
+        tracing::debug!(modules = idle.len(), "unused modules are unloaded");
+    }
+
+    fn loaded(&self) -> MutexGuard<'_, LoadedModules> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn cell(&self, digest: Digest) -> Arc<OnceCell<Arc<LoadedModule>>> {
-        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut loaded = self.loaded();
         loaded.uses += 1;
         let last_use = loaded.uses;
         let place = loaded

@@ -22,6 +22,7 @@ use std::{
 };
 
 use segno_core::{fair_share::FairShares, id::Digest};
+use segno_env::answer_heap;
 use tokio::{
     runtime::{Builder, Handle, Runtime, RuntimeFlavor},
     task::yield_now,
@@ -244,7 +245,11 @@ struct ComputeThreads(Option<Runtime>);
 impl ComputeThreads {
     fn start(count: usize) -> std::io::Result<Self> {
         let mut threads = Builder::new_multi_thread();
-        threads.worker_threads(count).thread_name(COMPUTING).on_thread_start(step_back);
+        threads
+            .worker_threads(count)
+            .thread_name(COMPUTING)
+            .on_thread_start(step_back)
+            .on_thread_park(answer_heap);
         threads.build().map(Some).map(Self)
     }
 

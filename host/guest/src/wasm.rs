@@ -13,6 +13,7 @@ use super::{
     compile::Compiler,
     described::ComponentDescription,
     engine::{GuestEngine, engine_facts},
+    idle_modules::IdleModules,
     instance::Instance,
     invalid::InvalidComponent,
     loaded::LoadedModule,
@@ -48,8 +49,8 @@ pub struct WasmConfig {
     pub fair: bool,
     /// True if instructions are counted, which slows guests down: [`Guests::counting`].
     pub counts: bool,
-    /// The runtime in which the next instance of a source module is made ahead. `None`: each is
-    /// made when it is asked for.
+    /// The runtime in which the next instance of a source module is made ahead, and modules are
+    /// unloaded after a while. `None`: each instance is made when it is asked for, and modules stay.
     pub ahead: Option<Arc<dyn Runtime>>,
     pub source: Arc<dyn ComponentSource>,
 }
@@ -57,13 +58,14 @@ pub struct WasmConfig {
 /// The modules of a host, and the engine that runs them.
 pub struct Wasm {
     pub(super) engine: Arc<GuestEngine>,
-    pub(super) modules: ModuleStore,
+    pub(super) modules: Arc<ModuleStore>,
     /// The same modules with accessors added.
     pub(super) accessible: ModuleStore,
     /// The runtimes of source modules, with accessors and initializers.
     pub(super) runtimes: Arc<ModuleStore>,
     snapshots: Option<Arc<SnapshotFiles>>,
     ready: Arc<ReadyInstances>,
+    idle: IdleModules,
     pub(super) limits: Arc<Limits>,
     /// The parameters it was created with.
     pub(super) config: WasmConfig,
@@ -97,16 +99,17 @@ impl Wasm {
         let of_runtimes = format!("{configuration}-runtimes-{ACCESSIBLE}");
         let runtimes = Arc::new(accessible(Initialization::OnCall, &of_runtimes));
         let accessible = accessible(Initialization::OnInstantiation, &of_accessible);
-        let modules = modules(
+        let modules = Arc::new(modules(
             Initialization::OnInstantiation,
             config.source.clone(),
             &configuration,
             Some((Arc::clone(&runtimes), &*of_runtimes)),
-        );
+        ));
         // A snapshot has the parts of its instance in the order of the rewrite.
         let snapshots = snapshots(&config, &of_accessible);
-        let ready = Arc::default();
-        let wasm = Self { engine, modules, accessible, runtimes, snapshots, ready, limits, config };
+        let (ready, idle) = (Arc::default(), IdleModules::default());
+        let wasm =
+            Self { engine, modules, accessible, runtimes, snapshots, ready, idle, limits, config };
         wasm.evict(Arc::new(|_| false));
         Ok(wasm)
     }
@@ -181,6 +184,14 @@ impl Wasm {
         }
         let memory_bytes = facts.memory_limit_bytes;
         Ok(Arc::new(Limits { memory_bytes, table_elements, ..(*self.limits).clone() }))
+    }
+
+    /// Returns a module, loaded if it was not.
+    pub(super) async fn loaded(&self, module: Digest) -> Result<Arc<LoadedModule>, GuestError> {
+        if let Some(runtime) = &self.config.ahead {
+            self.idle.watch(runtime, &self.engine, &self.modules);
+        }
+        self.modules.get(module).await
     }
 
     async fn instance(
@@ -262,7 +273,7 @@ fn snapshots(config: &WasmConfig, configuration: &str) -> Option<Arc<SnapshotFil
 #[async_trait]
 impl Guests for Wasm {
     async fn describe(&self, module: Digest) -> Result<Arc<Vec<FunctionDescription>>, GuestError> {
-        let module = self.modules.get(module).await?;
+        let module = self.loaded(module).await?;
         Ok(Arc::clone(&self.described(&module).await?.functions))
     }
 
@@ -271,7 +282,7 @@ impl Guests for Wasm {
         module: Digest,
         facts: Option<EngineFacts>,
     ) -> Result<Box<dyn Workflow>, GuestError> {
-        self.instance(self.modules.get(module).await?, facts).await
+        self.instance(self.loaded(module).await?, facts).await
     }
 
     fn engine_facts(&self) -> EngineFacts {
@@ -295,7 +306,7 @@ impl Guests for Wasm {
         module: Digest,
         facts: Option<EngineFacts>,
     ) -> Result<Box<dyn Workflow>, GuestError> {
-        let plain = self.modules.get(module).await?;
+        let plain = self.loaded(module).await?;
         let accessible = match plain.image {
             // It runs on a runtime that is accessible.
             Some(_) => plain,
@@ -305,7 +316,7 @@ impl Guests for Wasm {
     }
 
     async fn places(&self, module: Digest) -> usize {
-        self.modules.get(module).await.map_or(1, |module| module.share.places())
+        self.loaded(module).await.map_or(1, |module| module.share.places())
     }
 
     fn when_full(&self, give_up: EvictionCallback) {

@@ -44,6 +44,7 @@ mod export;
 mod fork;
 mod graph;
 mod halt;
+mod idle_memory;
 mod import;
 mod inspect;
 mod limit;

@@ -27,6 +27,7 @@ use super::{
     build::other,
     compile,
     console::{CYAN, DIM},
+    idle_memory,
     logging::{self, LogFormat},
     node, open_files, predecessor,
     resonate::ResonateOptions,
@@ -222,6 +223,8 @@ impl ServeArgs {
         let services = Services::join(&prepared.host);
         let connector = HttpConnector::new(reach, identity, prepared.host.env.clone());
         services.connect(Arc::new(connector.map_err(BootError::from).map_err(not_started)?));
+        let env = prepared.host.env.clone();
+        env.runtime.spawn("idle memory", Box::pin(idle_memory::release(env.clone())));
         let running = prepared.start().await.map_err(BootError::from).map_err(not_started)?;
         let mut api = Api::new(running.host.clone(), wasm, access, component_limit);
         api.reach = reach;

@@ -1,7 +1,8 @@
 //! Returns freed memory to the system.
 //!
-//! The process has two heaps. The command's allocator returns free memory by itself, a second
-//! later. The C library's heap, which SQLite uses, keeps most free memory for later allocations.
+//! The process has two heaps. The threads of the command return free memory of its allocator when
+//! they are asked. The C library's heap, which SQLite uses, keeps most free memory for later
+//! allocations.
 
 /// Returns free memory of the C library's heap to the system. Takes milliseconds: call it only when
 /// idle.

@@ -38,7 +38,7 @@ pub(super) async fn perform(
     context: ActivityContext,
     host: Arc<dyn ActivityHost>,
 ) -> Result<Outcome, GuestError> {
-    let loaded = wasm.modules.get(module).await?;
+    let loaded = wasm.loaded(module).await?;
     known(&wasm.described(&loaded).await?.functions, FunctionKind::Activity, function)?;
     let grants = Arc::new(wasm.config.policy.get().grants(name));
     let linked = loaded.activity(!grants.dirs.is_empty()).await?.clone();

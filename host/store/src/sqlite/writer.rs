@@ -9,7 +9,7 @@ use std::sync::Arc;
 use segno_core::{
     command::Command, config::Config, id::Digest, reply::Reply, time::Timestamp, view::View,
 };
-use segno_env::Clock;
+use segno_env::{Clock, collect_heap};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{
@@ -152,6 +152,7 @@ impl Writer {
                 }
                 WriterRequest::Rest { kept, answer } => {
                     let rested = self.rest(kept);
+                    collect_heap();
                     let _ = answer.send(rested);
                 }
                 WriterRequest::Wipe { answer } => {
