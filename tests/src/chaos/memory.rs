@@ -9,9 +9,9 @@ const WARM: usize = 3;
 /// Maximum growth of memory after the warm-up, in MiB. In a run of a few minutes some caches fill
 /// further.
 const GROWTH_MIB: u64 = 64;
-/// Time without clients before an idle host is measured. A host releases memory after 30 s to 60 s,
-/// and its own scans of the store need little.
-pub const IDLE: Millis = Millis(65_000);
+/// Time without clients before an idle host is measured. A store releases memory after 20 s at most,
+/// and the threads return it up to 20 s later.
+pub const IDLE: Millis = Millis::seconds(45);
 /// Maximum memory of an idle host, in MiB.
 const IDLE_MIB: u64 = 60;
 
