@@ -129,9 +129,10 @@ impl GuestEngine {
         self.ticker.running()
     }
 
-    /// Number of places of the pool that have memory and no instance.
-    pub(super) fn warm_places(&self) -> u32 {
-        self.engine.pooling_allocator_metrics().map_or(0, |pool| pool.unused_warm_memories())
+    /// Bytes of memory in places of the pool that have no instance.
+    pub(super) fn idle_bytes(&self) -> usize {
+        let pool = self.engine.pooling_allocator_metrics();
+        pool.map_or(0, |pool| pool.unused_memory_bytes_resident())
     }
 
     pub(super) fn pool(&self) -> &InstancePool {

@@ -16,8 +16,8 @@ use super::{engine::GuestEngine, modules::ModuleStore};
 
 /// Time without a request for any module, after which modules are unloaded.
 const REST: Millis = Millis(if cfg!(test) { 300 } else { 10_000 });
-/// Number of unused places with memory that a quiet host keeps.
-const KEPT_PLACES: u32 = 16;
+/// Bytes of memory in unused places that a quiet host keeps.
+pub(super) const KEPT_BYTES: usize = if cfg!(test) { 256 << 10 } else { 1 << 20 };
 
 /// Watches for a time without requests, while there may be something to unload.
 #[derive(Default)]
@@ -44,7 +44,9 @@ impl IdleModules {
             rest(&*sleeping, &modules).await;
             watched.store(false, Ordering::Relaxed);
             let Some((engine, modules)) = engine.upgrade().zip(modules.upgrade()) else { return };
-            if engine.warm_places() > KEPT_PLACES {
+            let bytes = engine.idle_bytes();
+            tracing::debug!(bytes, "no module was used for a while");
+            if bytes > KEPT_BYTES {
                 modules.unload_idle();
             }
         };
