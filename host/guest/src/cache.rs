@@ -102,8 +102,10 @@ impl CodeCache {
         unsafe { Component::deserialize_file(engine, self.code(digest)) }
     }
 
-    /// Creates a temporary file for new code; it is deleted unless adopted.
+    /// Creates a temporary file for new code; it is deleted unless adopted. Creates the directory if
+    /// it was deleted meanwhile.
     pub(super) fn place(&self) -> io::Result<NamedTempFile> {
+        fs::create_dir_all(&self.directory)?;
         NamedTempFile::new_in(&self.directory)
     }
 

@@ -146,15 +146,18 @@ impl ModuleStore {
         self.loaded().uses
     }
 
-    /// Unloads the modules that have no instance. The next request loads them again. Does nothing
-    /// if they would be compiled again.
+    /// Unloads the components that have no instance. The next request loads them again. Does nothing
+    /// if they would be compiled again. Source modules have no memory in the pool.
     pub(super) fn unload_idle(&self) {
         if self.cache.is_none() {
             return;
         }
         let is_idle = |slot: &ModuleSlot| {
             Arc::strong_count(&slot.cell) == 1
-                && slot.cell.get().is_some_and(|module| Arc::strong_count(module) == 1)
+                && slot
+                    .cell
+                    .get()
+                    .is_some_and(|module| module.image.is_none() && Arc::strong_count(module) == 1)
         };
         let idle: Vec<_> = self.loaded().modules.extract_if(|_, slot| is_idle(slot)).collect();
         tracing::debug!(modules = idle.len(), "unused modules are unloaded");

@@ -73,6 +73,16 @@ async fn without_a_directory_to_write_it_still_runs() {
 }
 
 #[tokio::test]
+async fn a_directory_that_is_deleted_meanwhile_is_made_again() {
+    let (directory, component) = (tempfile::tempdir().expect("it can be made"), guest());
+    let place = directory.path().join("compiled");
+    let wasm = host_with(&[&component], |config| config.cache_dir = Some(place.clone()));
+    fs::remove_dir_all(&place).expect("it can be deleted");
+    wasm.instantiate(Digest::of(&component), None).await.expect("it is compiled");
+    assert!(compiled(&place).is_file());
+}
+
+#[tokio::test]
 async fn many_who_need_a_module_at_once_share_one_compilation() {
     let component = guest();
     let wasm = host_with(&[&component], |config| config.limits.instances = 12);
