@@ -112,6 +112,17 @@ fn state_in_a_static_is_found() {
 }
 
 #[test]
+fn a_workflow_that_ends_before_any_event_is_killed_at_its_commits() {
+    // The second one is refused, because its input is no text.
+    for (input, outcome) in [(json!("Ada"), "resolved"), (json!(7), "rejected")] {
+        let report = sound("hello", "hello", input, "");
+        assert!(report.outcomes.keys().all(|end| end.starts_with(outcome)), "{report:#?}");
+        // Before and after each.
+        assert!(report.faults.get("deaths at commits") >= Some(&2), "{report:#?}");
+    }
+}
+
+#[test]
 fn dependence_on_the_order_of_completions_is_found() {
     let parts = json!(["a", "b", "c"]);
     let kinds = found("first_come", parts.clone(), "");

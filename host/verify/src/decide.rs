@@ -52,6 +52,17 @@ fn numbered(schedule: &RunSchedule) -> VecDeque<(usize, ScheduleEntry)> {
 }
 
 impl Decider for ScheduleDecider {
+    fn deaths(&mut self) -> Vec<InjectedFault> {
+        let mut deaths = Vec::new();
+        while let Some((_, ScheduleEntry::Fault(death @ InjectedFault::Die { .. }))) =
+            self.entries.front()
+        {
+            deaths.push(death.clone());
+            self.entries.pop_front();
+        }
+        deaths
+    }
+
     fn faults(&mut self, enabled: &[EventChoice]) -> Result<Vec<InjectedFault>, VerifyError> {
         let mut faults = Vec::new();
         while let Some((number, ScheduleEntry::Fault(fault))) = self.entries.front().cloned() {

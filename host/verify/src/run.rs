@@ -31,6 +31,11 @@ const MOST_LEFT: usize = 200;
 
 /// Decides what happens in a run.
 pub(crate) trait Decider {
+    /// Chooses the deaths at commits that are planned before the root begins.
+    fn deaths(&mut self) -> Vec<InjectedFault> {
+        Vec::new()
+    }
+
     /// Chooses the faults before the next event; `enabled` are the possible events.
     ///
     /// # Errors
@@ -179,6 +184,11 @@ async fn go(
         entries.push(ScheduleEntry::Fault(InjectedFault::Cold));
     }
     let mut steps = Vec::new();
+    // The root may end before anything else happens.
+    for death in decider.deaths() {
+        world.suffer(&death).await?;
+        entries.push(ScheduleEntry::Fault(death));
+    }
     world.idle().await?;
     let end = loop {
         let rows = world.rows().await?;
