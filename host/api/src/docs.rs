@@ -1,13 +1,13 @@
-//! The documentation, for browsers. It describes this version and contains no data of this host.
+//! The documentation, for browsers and for language models. It describes this version and contains no data of this host.
 
 use axum::{
     Router,
     extract::{Path, Query},
-    http::{HeaderMap, StatusCode, header},
+    http::{HeaderMap, StatusCode, Uri, header},
     response::{IntoResponse as _, Redirect, Response},
     routing::get,
 };
-use segno_docs::{Asset, POLICY, missing, page, search};
+use segno_docs::{Asset, POLICY, llms_file, missing, page, search};
 use serde::Deserialize;
 
 use super::{Api, ApiError, served::ServedFile};
@@ -18,6 +18,8 @@ pub(super) fn routes() -> Router<Api> {
         .route("/docs", get(async || Redirect::permanent("/docs/")))
         .route("/docs/", get(async |headers: HeaderMap| at("", &headers)))
         .route("/docs/search", get(find))
+        .route("/llms.txt", get(text))
+        .route("/llms-full.txt", get(text))
         .route(
             "/docs/{*page}",
             get(async |Path(page): Path<String>, headers: HeaderMap| at(&page, &headers)),
@@ -33,6 +35,11 @@ struct DocsSearch {
 
 async fn find(Query(typed): Query<DocsSearch>, headers: HeaderMap) -> Response {
     answer(&search(&typed.q), &headers)
+}
+
+async fn text(uri: Uri, headers: HeaderMap) -> Result<Response, ApiError> {
+    let unknown = || ApiError::UnknownRoute { path: uri.path().to_owned() };
+    llms_file(uri.path()).map(|found| answer(found, &headers)).ok_or_else(unknown)
 }
 
 fn at(address: &str, headers: &HeaderMap) -> Result<Response, ApiError> {

@@ -10,11 +10,14 @@ use segno_asset::Asset;
 
 /// Path prefixes of the files.
 const PLACES: [&str; 2] = ["/console", "/docs"];
+/// Paths of further files.
+const FILES: [&str; 2] = ["/llms.txt", "/llms-full.txt"];
 
-/// Returns true if a path is below one of these prefixes.
+/// Returns true if a path is that of a file.
 pub(super) fn serves(path: &str) -> bool {
     let below = |place: &&str| path.strip_prefix(*place);
-    PLACES.iter().filter_map(below).any(|rest| rest.is_empty() || rest.starts_with('/'))
+    FILES.contains(&path)
+        || PLACES.iter().filter_map(below).any(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// A file with its response headers.

@@ -7,6 +7,7 @@ use crate::{
     contents::SCRIPT,
     index::passages,
     layout::{PageContent, SiteLocation, framed},
+    llms::{LlmsLocation, llms, llms_full},
     site::entries,
 };
 
@@ -24,6 +25,8 @@ pub fn export() -> impl Iterator<Item = (String, Bytes)> {
         (SiteLocation::Folder.search(), Bytes::from(search_page())),
         (INDEX, Bytes::from(index())),
         (SEARCH, Bytes::from_static(SCRIPT.bytes)),
+        ("llms.txt", Bytes::from(llms(LlmsLocation::Folder))),
+        ("llms-full.txt", Bytes::from(llms_full())),
     ];
     pages.chain(search.map(|(path, bytes)| (path.to_owned(), bytes)))
 }

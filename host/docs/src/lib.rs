@@ -2,8 +2,8 @@
 //!
 //! The documents are embedded in the binary and rendered when a page is first requested, so a build
 //! needs no separate step, and the site matches the version that serves it. This crate knows
-//! neither HTTP nor the host: it provides pages by address, a search, and the files of a site
-//! without a server.
+//! neither HTTP nor the host: it provides pages by address, a search, the files of a site without a
+//! server, and the same documents as text for language models.
 //!
 //! All links within the site are relative, so the pages are the same below any address and in a folder.
 //! Only the search differs: a host answers it, a folder has a script for it.
@@ -30,7 +30,12 @@ mod site;
 
 mod export;
 
+mod document_list;
+mod llms;
+
+pub use document_list::{DocumentText, FoundPassage, document_text, document_texts, find_passages};
 pub use export::export;
+pub use llms::{LlmsLocation, llms, llms_file, llms_full};
 pub use missing::missing;
 pub use results::search;
 pub use segno_asset::Asset;

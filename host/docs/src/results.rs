@@ -60,7 +60,7 @@ fn result(html: &mut String, passage: &Passage, words: &[String]) {
 }
 
 /// The part of a text around the first match of these words.
-fn excerpt<'a>(text: &'a str, words: &[String]) -> &'a str {
+pub(crate) fn excerpt<'a>(text: &'a str, words: &[String]) -> &'a str {
     let folded = text.to_ascii_lowercase();
     let first = words.iter().filter_map(|word| places(&folded, word).next()).min().unwrap_or(0);
     let begin = text.floor_char_boundary(first.saturating_sub(AROUND));

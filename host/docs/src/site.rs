@@ -25,6 +25,8 @@ static PAGES: LazyLock<BTreeMap<String, (SiteEntry, OnceLock<Asset>)>> = LazyLoc
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum SiteEntry {
     Document(&'static Document),
+    /// A document as its source, for programs.
+    Markdown(&'static Document),
     Source(&'static SiteFile),
     /// A file, served unchanged.
     File(&'static SiteFile),
@@ -42,12 +44,16 @@ pub fn page(address: &str) -> Option<&'static Asset> {
 pub(crate) fn entries() -> impl Iterator<Item = (String, SiteEntry)> {
     let pages =
         documents().map(|document| (of_document(document.path), SiteEntry::Document(document)));
+    let texts = documents().map(|document| {
+        let address = of_document(document.path).replace(".html", ".md");
+        (address, SiteEntry::Markdown(document))
+    });
     let sources = SOURCES.iter().map(|file| (of_source(file.path), SiteEntry::Source(file)));
     let pictures = PICTURES.iter().map(|file| (of_picture(file.path), SiteEntry::File(file)));
     let assets = [("assets/logo.svg", &LOGO), ("assets/docs.css", &STYLE)];
     let assets =
         assets.into_iter().map(|(address, file)| (address.to_owned(), SiteEntry::File(file)));
-    pages.chain(sources).chain(pictures).chain(assets)
+    pages.chain(texts).chain(sources).chain(pictures).chain(assets)
 }
 
 impl SiteEntry {
@@ -55,6 +61,7 @@ impl SiteEntry {
     pub(crate) fn bytes(self, address: &str, place: SiteLocation) -> Bytes {
         match self {
             Self::Document(document) => document_page(document, address, place).into(),
+            Self::Markdown(document) => Bytes::from_static(document.markdown.as_bytes()),
             Self::Source(file) => source_page(file, address, place).into(),
             Self::File(file) => Bytes::from_static(file.bytes),
         }

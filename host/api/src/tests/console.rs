@@ -72,6 +72,15 @@ async fn the_documentation_is_served_without_a_token_and_without_scripts() {
         assert!(!policy.contains("unsafe") && !policy.contains("script"), "{policy}");
         assert_eq!(said(&headers, &header::CACHE_CONTROL), "no-cache");
     }
+    for (path, begin) in [
+        ("/llms.txt", "# Segno\n"),
+        ("/llms-full.txt", "# Segno\n"),
+        ("/docs/reference/cli.md", "# "),
+    ] {
+        let (status, headers, text) = get(&world, path, &[]).await;
+        assert_eq!((status, text.starts_with(begin.as_bytes())), (StatusCode::OK, true), "{path}");
+        assert_eq!(said(&headers, &header::CONTENT_TYPE), "text/plain; charset=utf-8", "{path}");
+    }
     assert_eq!(get(&world, "/docs", &[]).await.0, 308);
     world.get("/docs/nothing.html").await.problem(404, "unknown-route");
     // Browsers get a page with links to the other pages.
