@@ -25,7 +25,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
         "Hosts and stores",
         &["serve", "endpoint", "ready", "doctor", "recovery", "size", "export", "import"],
     ),
-    ("Segno itself", &["demo", "docs", "completions", "man", "bench", "help"]),
+    ("Segno itself", &["mcp", "demo", "docs", "completions", "man", "bench", "help"]),
 ];
 
 /// Adds a help text to the command that lists its subcommands in groups.

@@ -53,6 +53,7 @@ mod list;
 mod logging;
 mod logs;
 mod man;
+mod mcp;
 mod modules;
 mod moment;
 mod new;
@@ -221,6 +222,7 @@ enum CliCommand {
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
     Docs(docs::DocsArgs),
+    Mcp(mcp::McpArgs),
     Demo(demo::DemoArgs),
     Bench(bench::BenchArgs),
     #[command(hide = true)]
@@ -321,6 +323,9 @@ impl Cli {
             CliCommand::Completions(command) => command.run(console),
             CliCommand::Man(command) => command.run(console),
             CliCommand::Docs(command) => command.run(console),
+            CliCommand::Mcp(command) => {
+                command.run(client()?, global.token.as_deref(), console).await
+            }
             CliCommand::Demo(command) => command.run(console).await,
             CliCommand::Bench(command) => command.run(console).await,
             CliCommand::Payments(command) => command.run().await,
