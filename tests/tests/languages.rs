@@ -15,11 +15,11 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 /// The parts that differ between languages.
 pub(crate) struct Course {
     /// Name of the language for `segno new`.
-    language: &'static str,
+    pub(crate) language: &'static str,
     /// Command that installs what the new project needs; empty if there is nothing to install.
-    install: &'static str,
+    pub(crate) install: &'static str,
     /// Command that tests the new project, and the part of its output that counts the tests.
-    test: [&'static str; 2],
+    pub(crate) test: [&'static str; 2],
     /// File with the functions.
     source: &'static str,
     /// Name of the activity.

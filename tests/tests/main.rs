@@ -31,6 +31,7 @@ mod languages;
 mod limits;
 mod linearizability;
 mod links;
+mod mcp;
 mod mended;
 mod mutation;
 mod objects;
