@@ -13,7 +13,9 @@ use rmcp::{
 };
 use schemars::JsonSchema;
 use segno_core::time::Millis;
-use segno_model::{Invocation, InvocationOutcome, InvocationState, StartInvocation};
+use segno_model::{
+    Invocation, InvocationOutcome, InvocationState, StartInvocation, Wait, WaitKind,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -220,7 +222,10 @@ impl ExposedCall<'_> {
 fn waits(invocation: &Invocation) -> String {
     let Invocation { id, state, journal_len, .. } = invocation;
     let progress = invocation.progress.as_ref().map(|progress| format!("; {}", progress.value));
-    let waits: Vec<&str> = invocation.waits.iter().take(3).map(|wait| wait.id.as_str()).collect();
+    // What a person settles comes first.
+    let mut waits: Vec<&Wait> = invocation.waits.iter().collect();
+    waits.sort_by_key(|wait| wait.kind != WaitKind::Promise);
+    let waits: Vec<&str> = waits.into_iter().take(3).map(|wait| wait.id.as_str()).collect();
     let waits = match waits.as_slice() {
         [] => String::new(),
         waits => format!(", waits for {}", waits.join(", ")),

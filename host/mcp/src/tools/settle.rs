@@ -76,6 +76,12 @@ impl HostTool for SettlePromise {
             let failure = ToolFailure::from(error);
             match failure.code.as_str() {
                 "unknown-promise" => failure.then("list_inbox", json!({}), "what is waited for"),
+                "invalid-input" => {
+                    let maker = self.id.split_once("/p/").map_or(self.id.as_str(), |(id, _)| id);
+                    let why =
+                        "its module and function, for describe_function, which has the schema";
+                    failure.then("inspect_execution", id_argument(maker), why)
+                }
                 _ => failure,
             }
         })?;

@@ -11,7 +11,7 @@ use segno_mcp::{CommandOutput, SegnoCommand};
 use tokio::process::Command;
 
 /// Maximum duration of a command.
-const LIMIT: Millis = Millis(600_000);
+const LIMIT: Millis = Millis(300_000);
 
 /// This executable.
 #[derive(Debug)]
