@@ -73,11 +73,13 @@ pub(crate) struct ToolEntry {
 
 impl ToolEntry {
     pub(crate) fn of<T: HostTool>() -> Self {
-        let tool = Tool::new(T::NAME, T::ABOUT, JsonObject::new())
+        let mut tool = Tool::new(T::NAME, T::ABOUT, JsonObject::new())
             .with_title(T::TITLE)
             .with_input_schema::<T>()
             .with_output_schema::<TypedAnswer<T::Output>>()
             .with_annotations(T::EFFECT.annotations(T::TITLE));
+        tool.input_schema = without_widths(&tool.input_schema).into();
+        tool.output_schema = tool.output_schema.map(|schema| without_widths(&schema).into());
         Self { tool, effect: T::EFFECT, call: call::<T> }
     }
 
@@ -105,6 +107,20 @@ fn call<'a, T: HostTool>(
         let answered = arguments.call(access).await;
         Ok(answered.and_then(|answer| answer.result(available)))
     })
+}
+
+/// The schema without formats like `uint32`, which are no formats of JSON Schema: clients warn of
+/// them.
+fn without_widths(schema: &JsonObject) -> JsonObject {
+    let kept = schema.iter().filter(|(name, value)| {
+        let format = value.as_str().filter(|_| *name == "format");
+        !format.is_some_and(|format| format.starts_with("uint") || format.starts_with("int"))
+    });
+    let member = |value: &Value| match value {
+        Value::Object(schema) => Value::Object(without_widths(schema)),
+        other => other.clone(),
+    };
+    kept.map(|(name, value)| (name.clone(), member(value))).collect()
 }
 
 /// Reads the arguments of a call.

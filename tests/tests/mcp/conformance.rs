@@ -18,10 +18,11 @@ const PACKAGES: Packages = Packages { suite: "mcp-suite", scripts: SCRIPTS };
 const EXPECTED: &str = "expected-failures.yml";
 const PROGRAM: &str = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
 /// Scenarios that every server can pass.
-const PASSES: [&str; 6] = [
+const PASSES: [&str; 7] = [
     "server-initialize",
     "ping",
     "tools-list",
+    "server-sse-multiple-streams",
     "resources-list",
     "prompts-list",
     "dns-rebinding-protection",

@@ -100,6 +100,7 @@ async fn the_schema_of_a_tool_describes_each_argument() {
         assert_eq!(tool["inputSchema"]["type"], "object", "{name}");
         assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{name}");
         assert_eq!(tool["outputSchema"]["type"], "object", "{name}");
+        assert!(!tool.to_string().contains("\"format\":\"uint"), "{name}: {tool}");
         let arguments = tool["inputSchema"]["properties"].as_object();
         for (argument, schema) in arguments.into_iter().flatten() {
             assert!(schema["description"].is_string(), "{name}: `{argument}` has no description");
