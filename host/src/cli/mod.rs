@@ -95,7 +95,7 @@ mod update;
 mod verify;
 mod why;
 
-use std::ffi::OsString;
+use std::{ffi::OsString, pin::Pin};
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
@@ -274,23 +274,28 @@ impl Cli {
         let client = || Client::new(&global.server, global.token.as_deref());
         match command {
             CliCommand::New(command) => command.run(console),
-            CliCommand::Build(command) => command.run(console).await,
-            CliCommand::Serve(command) => command.run(global.token.as_deref(), console).await,
-            CliCommand::Endpoint(command) => command.run(client, console).await,
-            CliCommand::Deploy(command) => command.run(client, console).await,
-            CliCommand::Dev(command) => command.run(&client()?, console).await,
+            CliCommand::Build(command) => boxed(|| command.run(console)).await,
+            CliCommand::Serve(command) => {
+                boxed(|| command.run(global.token.as_deref(), console)).await
+            }
+            CliCommand::Endpoint(command) => boxed(|| command.run(client, console)).await,
+            CliCommand::Deploy(command) => boxed(|| command.run(client, console)).await,
+            CliCommand::Dev(command) => {
+                let client = client()?;
+                boxed(|| command.run(&client, console)).await
+            }
             CliCommand::Ready(command) => command.run(&client()?, console).await,
             CliCommand::Undeploy(command) => command.run(&client()?, console).await,
             CliCommand::Modules(command) => command.run(&client()?, console).await,
-            CliCommand::Types(command) => command.run(client, console).await,
+            CliCommand::Types(command) => boxed(|| command.run(client, console)).await,
             CliCommand::Start(command) => command.run(&client()?, console).await,
             CliCommand::Call(command) => command.run(&client()?, console).await,
             CliCommand::Result(command) => command.run(&client()?, console).await,
-            CliCommand::List(command) => command.run(client, console).await,
-            CliCommand::Inspect(command) => command.run(client, console).await,
+            CliCommand::List(command) => boxed(|| command.run(client, console)).await,
+            CliCommand::Inspect(command) => boxed(|| command.run(client, console)).await,
             CliCommand::Why(command) => command.run(&client()?, console).await,
-            CliCommand::Tree(command) => command.run(client, console).await,
-            CliCommand::Logs(command) => command.run(client, console).await,
+            CliCommand::Tree(command) => boxed(|| command.run(client, console)).await,
+            CliCommand::Logs(command) => boxed(|| command.run(client, console)).await,
             CliCommand::Events(command) => command.run(&client()?, console).await,
             CliCommand::Resolve(command) => command.run(&client()?, console).await,
             CliCommand::Reject(command) => command.run(&client()?, console).await,
@@ -299,7 +304,7 @@ impl Cli {
             CliCommand::Update(command) => command.run(&client()?, console).await,
             CliCommand::Promise(command) => command.run(&client()?, console).await,
             CliCommand::Saga(command) => command.run(&client()?, console).await,
-            CliCommand::Graph(command) => command.run(client, console).await,
+            CliCommand::Graph(command) => boxed(|| command.run(client, console)).await,
             CliCommand::Task(command) => command.run(&client()?, console).await,
             CliCommand::Object(command) => command.run(&client()?, console).await,
             CliCommand::Limit(command) => command.run(&client()?, console).await,
@@ -312,26 +317,36 @@ impl Cli {
             CliCommand::Restart(command) => command.run(&client()?, console).await,
             CliCommand::Fork(command) => command.run(&client()?, console).await,
             CliCommand::Remove(command) => command.run(&client()?, console).await,
-            CliCommand::Replay(command) => command.run(client, console).await,
+            CliCommand::Replay(command) => boxed(|| command.run(client, console)).await,
             CliCommand::Bundle(command) => command.run(&client()?, console).await,
-            CliCommand::Verify(command) => command.run(console).await,
+            CliCommand::Verify(command) => boxed(|| command.run(console)).await,
             CliCommand::Recovery(command) => command.run(console),
-            CliCommand::Doctor(command) => command.run(console).await,
-            CliCommand::Size(command) => command.run(console).await,
-            CliCommand::Export(command) => command.run(console).await,
-            CliCommand::Import(command) => command.run(console).await,
+            CliCommand::Doctor(command) => boxed(|| command.run(console)).await,
+            CliCommand::Size(command) => boxed(|| command.run(console)).await,
+            CliCommand::Export(command) => boxed(|| command.run(console)).await,
+            CliCommand::Import(command) => boxed(|| command.run(console)).await,
             CliCommand::Completions(command) => command.run(console),
             CliCommand::Man(command) => command.run(console),
             CliCommand::Docs(command) => command.run(console),
             CliCommand::Mcp(command) => {
-                command.run(client()?, global.token.as_deref(), console).await
+                let client = client()?;
+                boxed(|| command.run(client, global.token.as_deref(), console)).await
             }
-            CliCommand::Demo(command) => command.run(console).await,
-            CliCommand::Bench(command) => command.run(console).await,
+            CliCommand::Demo(command) => boxed(|| command.run(console)).await,
+            CliCommand::Bench(command) => boxed(|| command.run(console)).await,
             CliCommand::Payments(command) => command.run().await,
             CliCommand::CompileComponent(command) => command.run(),
         }
     }
+}
+
+/// Makes the future of a command on the heap. Without optimization, a frame that makes the futures
+/// of all commands has room for each, which together is more than the stack of a thread.
+#[inline(never)]
+fn boxed<'a, T, F: Future<Output = T> + 'a>(
+    make: impl FnOnce() -> F,
+) -> Pin<Box<dyn Future<Output = T> + 'a>> {
+    Box::pin(make())
 }
 
 #[cfg(test)]
