@@ -146,7 +146,7 @@ async fn a_wrong_argument_is_named() {
             "fork_dry_run",
             json!({"id": "a", "at": 1, "set": [{"command": -1}]}),
             "set[0].command",
-            "invalid value",
+            "invalid number",
         ),
         (
             "fork_dry_run",
