@@ -39,6 +39,7 @@ mod nobody;
 mod pool;
 mod turns;
 mod wasm;
+mod wasm_config;
 
 // The implementations of imports.
 mod imports;
@@ -114,7 +115,8 @@ pub use report::{
 pub use schemas::{SchemaMismatch, SchemaSubject, Schemas, misfit_words};
 pub use snapshot::{Memory, MemoryChange, SnapshotFiles, SnapshotKey, SnapshotPolicy};
 pub use turns::COMPUTING;
-pub use wasm::{Wasm, WasmConfig};
+pub use wasm::Wasm;
+pub use wasm_config::WasmConfig;
 
 /// The implementation of a running workflow's imports. Every import is one [`JournalCall`].
 pub trait GuestJournal: Send {

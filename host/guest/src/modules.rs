@@ -22,7 +22,7 @@ use super::{
     loading,
     loading_error::LoadingError,
     snapshot::{Initialization, ModuleImage, NewImage},
-    wasm::WasmConfig,
+    wasm_config::WasmConfig,
 };
 
 /// The version of images: one that another version made is made again.

@@ -1,16 +1,14 @@
 //! The implementation of [`Guests`] by wasmtime.
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use segno_core::{id::Digest, invocation::EngineFacts};
-use segno_env::Runtime;
 
 use super::{
-    ActivityContext, ActivityHost, ComponentSource, FunctionDescription, GuestError, Guests,
-    Limits, Outcome, Payload, PolicySource, Workflow, activity,
+    ActivityContext, ActivityHost, FunctionDescription, GuestError, Guests, Limits, Outcome,
+    Payload, Workflow, activity,
     budget::Budget,
-    compile::Compiler,
     described::ComponentDescription,
     engine::{GuestEngine, engine_facts},
     idle_modules::IdleModules,
@@ -24,6 +22,7 @@ use super::{
     snapshot::{AccessibleSource, Initialization, SnapshotFiles, SnapshotPolicy},
     turns::{FairScheduler, InstanceTurn},
     validate,
+    wasm_config::WasmConfig,
 };
 
 /// The version of the accessor rewrite: code compiled from another version is not used.
@@ -31,29 +30,6 @@ const ACCESSIBLE: u32 = 3;
 
 /// Maximum number of instances of an engine that counts: it serves a few replays.
 const INSTANCES: u32 = 64;
-
-/// The parameters of a [`Wasm`].
-#[derive(Clone)]
-pub struct WasmConfig {
-    /// The limits of an instance.
-    pub limits: Limits,
-    /// The policy for activities.
-    pub policy: PolicySource,
-    /// The directory of compiled code, which engines and processes may share. `None`: each engine
-    /// compiles again.
-    pub cache_dir: Option<PathBuf>,
-    /// The place where components are compiled.
-    pub compiler: Compiler,
-    /// True if a busy guest lets others run at each epoch. Disabled for runs that must be exactly
-    /// reproducible: an epoch follows the machine's clock.
-    pub fair: bool,
-    /// True if instructions are counted, which slows guests down: [`Guests::counting`].
-    pub counts: bool,
-    /// The runtime in which the next instance of a source module is made ahead, and modules are
-    /// unloaded after a while. `None`: each instance is made when it is asked for, and modules stay.
-    pub ahead: Option<Arc<dyn Runtime>>,
-    pub source: Arc<dyn ComponentSource>,
-}
 
 /// The modules of a host, and the engine that runs them.
 pub struct Wasm {
