@@ -25,13 +25,14 @@ use crate::front::ServicesApi;
 /// Executes one control operation on an invocation.
 pub(super) async fn control(api: &ServicesApi, id: &str, how: &str) -> AdminResult {
     let id = PromiseId::from(id);
+    // If the invocation runs, its current step ends first. One that has just ended is listed for a
+    // moment.
+    if how == "pause" && api.services.pauses().ask(&id) && is_pending(api, &id).await? {
+        return Ok(StatusCode::ACCEPTED.into_response());
+    }
     let (command, done) = match how {
         "cancel" => (Command::Cancel { invocation: id.clone() }, StatusCode::ACCEPTED),
         "kill" => (Command::Kill { invocation: id.clone() }, StatusCode::OK),
-        // If the invocation runs, its current step ends first.
-        "pause" if api.services.pauses().ask(&id) => {
-            return Ok(StatusCode::ACCEPTED.into_response());
-        }
         "pause" => (Command::TaskHalt { id: id.clone() }, StatusCode::ACCEPTED),
         "purge" => return purge(api, &id).await,
         "purge-journal" => return purge_journal(api, &id).await,
@@ -40,14 +41,17 @@ pub(super) async fn control(api: &ServicesApi, id: &str, how: &str) -> AdminResu
             return Err(AdminError::new(404, message));
         }
     };
-    if how == "cancel" || how == "kill" {
-        let row = api.invocation(&id).await.map_err(|_| missing(&id))?;
-        if !row.promise.is_pending() {
-            return Err(missing(&id));
-        }
+    if (how == "cancel" || how == "kill") && !is_pending(api, &id).await? {
+        return Err(missing(&id));
     }
     execute(api, &id, command).await?;
     Ok(done.into_response())
+}
+
+/// Returns true if the invocation has not ended.
+async fn is_pending(api: &ServicesApi, id: &PromiseId) -> AdminResult<bool> {
+    let row = api.invocation(id).await.map_err(|_| missing(id))?;
+    Ok(row.promise.is_pending())
 }
 
 /// Resumes a paused invocation, with its current deployment or with the one that `deployment`

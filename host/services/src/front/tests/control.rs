@@ -47,6 +47,18 @@ async fn what_has_completed_is_purged_with_what_it_made() {
 }
 
 #[tokio::test]
+async fn what_has_ended_is_not_paused_though_it_is_still_listed() {
+    let services = ServicesHost::new().await;
+    let id = services.send("Greeter/greet").await;
+    let listed = services.api.services.pauses().begin(&id.as_str().into());
+    assert_eq!(patch(&services, &id, "pause").await.0, StatusCode::ACCEPTED);
+    assert!(listed.is_asked());
+    services.end(&id, Verdict::Resolved, "1").await;
+    let (status, message) = patch(&services, &id, "pause").await;
+    assert_eq!(status, StatusCode::CONFLICT, "{message}");
+}
+
+#[tokio::test]
 async fn the_older_form_of_purge_does_the_same() {
     let services = ServicesHost::new().await;
     let id = services.send("Greeter/greet").await;
