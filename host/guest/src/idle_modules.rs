@@ -15,7 +15,7 @@ use segno_env::Runtime;
 use super::{engine::GuestEngine, modules::ModuleStore};
 
 /// Time without a request for any module, after which modules are unloaded.
-const REST: Millis = Millis(if cfg!(test) { 300 } else { 10_000 });
+const REST: Millis = Millis(if cfg!(test) { 300 } else { 5_000 });
 /// Bytes of memory in unused places that a quiet host keeps.
 pub(super) const KEPT_BYTES: usize = if cfg!(test) { 256 << 10 } else { 1 << 20 };
 

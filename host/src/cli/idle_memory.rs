@@ -1,8 +1,8 @@
 //! Returns free memory to the system when the process is idle.
 //!
 //! A thread keeps the memory that it freed for its next allocations, and an idle thread makes none.
-//! So the threads of a host are asked when it has been idle for a while, three times, because
-//! caches are emptied in the meantime.
+//! So the threads of a host are asked when it has been idle for a while, and some more times,
+//! because caches are emptied in the meantime.
 
 use std::{num::NonZeroUsize, thread::available_parallelism};
 
@@ -11,11 +11,11 @@ use segno_core::time::Millis;
 use segno_env::{Env, answer_heap, ask_heaps};
 
 /// Period of the idle check.
-const PERIOD: Millis = Millis::seconds(10);
+const PERIOD: Millis = Millis::seconds(5);
 /// Processor time within a period up to which the process is idle, in microseconds.
-const IDLE_US: i64 = 200_000;
+const IDLE_US: i64 = 100_000;
 /// Number of idle periods in which the threads are asked.
-const ROUNDS: u32 = 3;
+const ROUNDS: u32 = 4;
 
 /// Runs until the process ends.
 pub(super) async fn release(env: Env) {

@@ -9,7 +9,7 @@ const WARM: usize = 3;
 /// Maximum growth of memory after the warm-up, in MiB. In a run of a few minutes some caches fill
 /// further.
 const GROWTH_MIB: u64 = 64;
-/// Time without clients before an idle host is measured. A store releases memory after 20 s at most,
+/// Time without clients before an idle host is measured. A store releases memory after 10 s at most,
 /// and the threads return it up to 20 s later.
 pub const IDLE: Millis = Millis::seconds(45);
 /// Maximum memory of an idle host, in MiB.

@@ -14,9 +14,9 @@ use super::{SqliteStore, writer::WriterRequest};
 use crate::{StoreError, heap};
 
 /// Period of the idle check, and the time a store must be quiet.
-const QUIET: Millis = Millis::seconds(10);
+const QUIET: Millis = Millis::seconds(5);
 /// Maximum number of commits in that time for the store to count as idle.
-const FEW: u64 = 10;
+const FEW: u64 = 5;
 /// Bytes of each kind that stay allocated. A host with occasional commits keeps its rows cached,
 /// and overwrites its log, which is twice as fast as extending it.
 const KEPT: u64 = 4 << 20;
