@@ -11,7 +11,7 @@ async fn an_assistant_follows_an_execution_and_gives_its_approval() {
     let host = host().await;
     let mut session = Session::begin(&host.client().server(), &["--allow-writes"]).await;
     let (text, status) = session.call("host_status", json!({})).await;
-    assert!(text.contains("1 suspended; 2 modules"), "{text}");
+    assert!(text.contains("1 suspended; modules: 2"), "{text}");
     assert_eq!((&status["ready"], &status["writes_allowed"]), (&json!(true), &json!(true)));
 
     let (_, list) = session.call("list_executions", json!({"state": "suspended"})).await;

@@ -11,7 +11,7 @@ use crate::WritePermission;
 
 /// A call of every tool that reads, with the part of its text that the host's answer has.
 const READS: [(&str, &str, &str); 20] = [
-    ("host_status", "{}", "ready; executions: 1 suspended; 1 modules"),
+    ("host_status", "{}", "ready; executions: 1 suspended; modules: 1"),
     ("list_executions", "{}", "order-1001  shop/order  suspended"),
     ("inspect_execution", r#"{"id": "order-1001"}"#, "waits for promise order-1001/p/approved"),
     ("why_execution", r#"{"id": "order-1001"}"#, "command: segno resolve order-1001/p/approved"),

@@ -58,7 +58,7 @@ impl HostTool for HostStatus {
         let state =
             problem.as_deref().map_or("ready".to_owned(), |why| format!("not ready: {why}"));
         let text = format!(
-            "segno {} at {}, {state}; executions: {}; {modules} modules",
+            "segno {} at {}, {state}; executions: {}; modules: {modules}",
             health.version,
             client.server(),
             if states.is_empty() { "none".to_owned() } else { states.join(", ") },
