@@ -1,4 +1,4 @@
-//! What tools use: the client of the host, time, and commands of `segno` on this machine.
+//! The means of all tools: the client of the host, time, and commands of `segno` on this machine.
 
 use std::{fmt, sync::Arc};
 

@@ -114,7 +114,7 @@ async fn a_session_over_http_calls_tools_and_exposed_functions() {
     // Sessions are apart from each other, and one that is not known is refused.
     let other = server.session().await;
     assert_ne!(other.id, session.id);
-    let unknown = HttpSession { server: &server, id: "nobody".to_owned() };
+    let unknown = HttpSession { server: &server, id: "unknown-session".to_owned() };
     let refused = unknown.send(json!({"jsonrpc": "2.0", "id": 3, "method": "ping"})).await;
     assert_eq!(refused.status(), StatusCode::NOT_FOUND);
 }

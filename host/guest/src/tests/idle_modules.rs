@@ -55,7 +55,7 @@ async fn a_crowd_that_has_left_keeps_no_memory_of_the_pool() {
     // Another module stays loaded, because it has an instance.
     let _running = wasm.instantiate(Digest::of(&other), None).await.expect("it begins");
     for _ in 0..2 {
-        // What is loaded again runs.
+        // The second crowd runs on the module as it was loaded again.
         crowd(&wasm, Digest::of(&one), 40).await;
         assert!(!has_at_most(&wasm, KEPT_BYTES, Millis(50)).await);
         assert!(has_at_most(&wasm, 32 << 10, Millis(20_000)).await, "{}", wasm.engine.idle_bytes());

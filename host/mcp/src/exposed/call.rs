@@ -218,11 +218,11 @@ impl ExposedCall<'_> {
     }
 }
 
-/// What an execution does at present, in a sentence.
+/// A sentence on the present state of an execution and its waits.
 fn waits(invocation: &Invocation) -> String {
     let Invocation { id, state, journal_len, .. } = invocation;
     let progress = invocation.progress.as_ref().map(|progress| format!("; {}", progress.value));
-    // What a person settles comes first.
+    // Promises that a person settles come first.
     let mut waits: Vec<&Wait> = invocation.waits.iter().collect();
     waits.sort_by_key(|wait| wait.kind != WaitKind::Promise);
     let waits: Vec<&str> = waits.into_iter().take(3).map(|wait| wait.id.as_str()).collect();

@@ -40,7 +40,7 @@ pub(crate) struct InboxOutput {
     after: Option<String>,
 }
 
-/// A promise that somebody settles, or a signal that is waited for.
+/// A promise or a signal that an execution waits for.
 #[derive(Debug, Serialize, JsonSchema)]
 struct InboxEntry {
     /// Id of the promise.
@@ -101,7 +101,7 @@ impl HostTool for ListInbox {
         let now = access.now_ms();
         let entries: Vec<InboxEntry> = page.items.into_iter().map(InboxEntry::from).collect();
         let text = match entries.is_empty() {
-            true => "nobody is waited for".to_owned(),
+            true => "no execution waits for a promise or a signal".to_owned(),
             false => entries.iter().map(|it| it.line(now)).collect::<Vec<_>>().join("\n"),
         };
         let maker = entries.iter().find_map(|entry| entry.made_by.clone());

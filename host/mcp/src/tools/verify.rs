@@ -75,7 +75,7 @@ impl VerifyWorkflow {
             vec!["verify".to_owned(), format!("--runs={runs}"), format!("--input={}", self.input)];
         arguments.extend(self.script.as_ref().map(|script| format!("--script={script}")));
         arguments.extend(self.schedule.as_ref().map(|schedule| format!("--schedule={schedule}")));
-        // What follows is no option, whatever it begins with.
+        // The arguments after `--` are no options, even if they begin with a dash.
         arguments.extend(["--".to_owned(), self.path.clone(), self.function.clone()]);
         arguments
     }
