@@ -7,12 +7,13 @@ use crate::{
     graph::{NodeRow, ResetReason},
     id::{
         Claim, CommandIndex, Digest, Holder, HostName, ObjectId, PromiseId, ResourceName,
-        ScheduleId, Version,
+        ScheduleId, StreamId, Version,
     },
     invocation::{LogLine, Record},
     limit::{AdmissionRule, LimitName},
     object::StateWrite,
     promise::{Deferral, FenceToken, NewPromise, NewSchedule, OutboxKey, ReleaseReason, Verdict},
+    stream::{NewStream, StreamAppend, StreamItem},
     time::{Millis, Timestamp},
     value::{Bytes, Text, Value},
 };
@@ -270,6 +271,16 @@ pub enum Command {
         /// no effect.
         at: Timestamp,
     },
+    /// Creates a stream. Replies with the existing stream if it has the same settings.
+    StreamCreate(Box<NewStream>),
+    /// Appends to a stream, or closes it.
+    StreamAppend(Box<StreamAppend>),
+    /// A stream was read: extends its lifetime.
+    StreamTouch { id: StreamId },
+    /// Removes a stream. As long as forks of it exist, its id stays taken.
+    StreamDelete { id: StreamId },
+    /// A stream may have expired, or its last fork may have been removed.
+    StreamDue { id: StreamId },
     /// The next occurrence of a schedule may be due.
     ScheduleDue { id: ScheduleId },
     /// The deadline of a promise may have passed.
@@ -364,6 +375,8 @@ pub enum FenceOperation {
     CancelLoose { id: PromiseId },
     /// Sends a signal to an invocation, exactly once per command index.
     Signal { invocation: PromiseId, name: Text, payload: Value },
+    /// Appends to a stream of the claim's invocation, exactly once per command index.
+    Stream(StreamItem),
     /// Publishes an event, exactly once per command index.
     Publish { topic: Text, payload: Value },
     /// Updates a node of the graph run that the claim is for.
@@ -423,7 +436,11 @@ impl FenceOperation {
             | Self::Elapsed { id } => Some(id),
             Self::Signal { invocation, .. } => Some(invocation),
             Self::Fulfill(fulfillment) => Some(&fulfillment.claim.id),
-            Self::Publish { .. } | Self::Node { .. } | Self::State(_) | Self::UnlessAsked => None,
+            Self::Publish { .. }
+            | Self::Node { .. }
+            | Self::State(_)
+            | Self::Stream(_)
+            | Self::UnlessAsked => None,
         }
     }
 
@@ -484,6 +501,11 @@ impl Command {
             Self::ResourceLease { .. } => "resource-lease",
             Self::FencedPut { .. } => "fenced-put",
             Self::ObjectWrite { .. } => "object-write",
+            Self::StreamCreate(_) => "stream-create",
+            Self::StreamAppend(_) => "stream-append",
+            Self::StreamTouch { .. } => "stream-touch",
+            Self::StreamDelete { .. } => "stream-delete",
+            Self::StreamDue { .. } => "stream-due",
             Self::LimitSet { .. } => "limit-set",
             Self::LimitDue { .. } => "limit-due",
             Self::ScheduleCreate(_) => "schedule-create",

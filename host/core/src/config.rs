@@ -44,10 +44,27 @@ pub struct Config {
     /// skipped.
     pub catch_up: u32,
     pub version_rule: VersionRule,
+    pub stream: StreamBounds,
     /// True if clients and external workers are held to the strict reading of their protocol: a
     /// timer has no target, and only a promise with a target, a timer or a promise marked as
     /// external may be awaited, within one tree.
     pub resonate_strict: bool,
+}
+
+/// Bounds on the size of streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamBounds {
+    /// Maximum bytes of one append.
+    pub append_bytes: u64,
+    /// Maximum bytes of a stream.
+    pub stream_bytes: u64,
+}
+
+impl Default for StreamBounds {
+    /// 16 MiB and 256 MiB.
+    fn default() -> Self {
+        Self { append_bytes: 16 << 20, stream_bytes: 256 << 20 }
+    }
 }
 
 /// Action for a task that failed too often.
@@ -88,6 +105,7 @@ impl Default for Config {
             run_gather: Millis(25),
             catch_up: 1_000,
             version_rule: VersionRule::EveryHandover,
+            stream: StreamBounds::default(),
             resonate_strict: false,
         }
     }

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     graph::{NodeFact, NodeFactKey, NodeRow},
-    id::{Digest, HostName, ObjectId, PromiseId, ResourceName, ScheduleId, Version},
+    id::{Digest, HostName, ObjectId, PromiseId, ResourceName, ScheduleId, StreamId, Version},
     invocation::{JournalHead, LogLine, Record},
     limit::{Limit, LimitName, LimitPosition, Partition, PartitionId},
     object::{ObjectQueue, StateKey, StateWrite},
     promise::{OutboxKey, OutboxRow, Promise, Resource, ResourceLease, Schedule, Task},
     saga::{Fact, FactKey},
+    stream::{DurableStream, StreamChunk},
     tree::TreeCount,
     value::{Payload, Text},
 };
@@ -70,6 +71,11 @@ pub struct Delta {
     pub partitions: BTreeMap<PartitionId, Option<Partition>>,
     /// Places of executions behind limits.
     pub places: BTreeMap<PromiseId, LimitPosition>,
+    pub streams: BTreeMap<StreamId, Option<DurableStream>>,
+    /// Streams whose data is removed before the rest of their data is written.
+    pub cleared_streams: BTreeSet<StreamId>,
+    /// Data of streams, in order.
+    pub stream_chunks: Vec<StreamChunk>,
 }
 
 /// Records that one command appends to one journal.
@@ -113,6 +119,9 @@ impl Delta {
             && self.limits.is_empty()
             && self.partitions.is_empty()
             && self.places.is_empty()
+            && self.streams.is_empty()
+            && self.cleared_streams.is_empty()
+            && self.stream_chunks.is_empty()
     }
 
     /// True if there are rows, other than promises, that other transactions may create
@@ -127,7 +136,8 @@ impl Delta {
             && self.tree_counts.values().all(Option::is_none)
             && self.lines.values().all(Option::is_none)
             && self.limits.values().all(Option::is_none)
-            && self.partitions.values().all(Option::is_none))
+            && self.partitions.values().all(Option::is_none)
+            && self.streams.values().all(Option::is_none))
     }
 
     /// The rows that a decision writes when it removes promises, except the initial task version
@@ -171,6 +181,9 @@ impl Delta {
             limits,
             partitions,
             places,
+            streams,
+            cleared_streams,
+            stream_chunks,
         } = self;
         !appends.is_empty()
             && dropped_journals.is_empty()
@@ -198,6 +211,9 @@ impl Delta {
             && limits.is_empty()
             && partitions.is_empty()
             && places.is_empty()
+            && streams.is_empty()
+            && cleared_streams.is_empty()
+            && stream_chunks.is_empty()
     }
 
     /// Adds the rows of a later decision in the same transaction. They replace rows with the same
@@ -234,6 +250,11 @@ impl Delta {
         self.limits.extend(later.limits);
         self.partitions.extend(later.partitions);
         self.places.extend(later.places);
+        for id in later.cleared_streams {
+            self.clear_stream(id);
+        }
+        self.streams.extend(later.streams);
+        later.stream_chunks.into_iter().for_each(|chunk| self.put_stream_chunk(chunk));
         for (node, row) in later.graph_nodes {
             self.put_graph_node(node, row);
         }
@@ -258,6 +279,22 @@ impl Delta {
         }
     }
 
+    /// Removes all data of a stream.
+    pub fn clear_stream(&mut self, id: StreamId) {
+        self.stream_chunks.retain(|chunk| chunk.stream != id);
+        self.cleared_streams.insert(id);
+    }
+
+    /// Adds data to the end of a stream. Data that follows pending data of the same journal length
+    /// becomes a part of its chunk, up to a size.
+    pub fn put_stream_chunk(&mut self, chunk: StreamChunk) {
+        let last = self.stream_chunks.iter_mut().rev().find(|last| last.stream == chunk.stream);
+        match last.filter(|last| last.may_grow_by(&chunk)) {
+            Some(last) => last.grow(&chunk),
+            None => self.stream_chunks.push(chunk),
+        }
+    }
+
     fn clear_state(&mut self, object: ObjectId) {
         self.state.retain(|(of, _), _| *of != object);
         self.cleared.insert(object);
@@ -279,5 +316,9 @@ impl Delta {
         self.graph_facts.retain(|(id, ..), _| !gone.contains(id));
         self.tree_counts.retain(|id, _| !gone.contains(id));
         self.places.retain(|id, _| !gone.contains(id));
+        let is_gone = |id: &StreamId| id.owner().is_some_and(|owner| gone.contains(&owner));
+        self.streams.retain(|id, _| !is_gone(id));
+        self.cleared_streams.retain(|id| !is_gone(id));
+        self.stream_chunks.retain(|chunk| !is_gone(&chunk.stream));
     }
 }

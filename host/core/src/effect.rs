@@ -2,7 +2,7 @@
 //! work, since all pending work is in rows as well.
 
 use crate::{
-    id::{Claim, PromiseId, ScheduleId, Version},
+    id::{Claim, PromiseId, ScheduleId, StreamId, Version},
     promise::{OutboxKey, SkipReason, Verdict},
     time::{Millis, Timestamp},
     value::Text,
@@ -31,6 +31,8 @@ pub enum Effect {
     },
     /// A claim has ended: stop the work and write nothing more.
     Interrupt(Claim),
+    /// A stream has new data, or was closed or deleted: wake its readers.
+    StreamChanged(StreamId),
     /// A message is ready for delivery.
     Outbox(OutboxKey),
     /// A message found no receiver at the host that tried to deliver it. Another host may have one.

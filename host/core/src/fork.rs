@@ -9,7 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    id::{CommandIndex, Digest, PromiseId},
+    id::{CommandIndex, Digest, PromiseId, StreamId},
     invocation::{CommandKind, Outcome, Record, RecordBody},
     promise::{NewPromise, Promise, Verdict},
     tags, update,
@@ -37,6 +37,8 @@ pub struct Fork {
     /// Settled promises of the copied commands that the invocation may refer to again, or that the
     /// records take values from.
     pub kept: Vec<KeptPromise>,
+    /// The streams of the original invocation. The fork has their data as of its last record.
+    pub streams: Vec<StreamId>,
 }
 
 /// A settled promise of the original invocation, under its id in the fork.
@@ -111,6 +113,14 @@ impl Fork {
     pub fn signals(&self) -> impl Iterator<Item = (&Text, Value)> {
         self.records.iter().filter_map(|record| match &record.body {
             RecordBody::Signal { name, payload } => Some((name, Value::of(payload.as_bytes()))),
+            _ => None,
+        })
+    }
+
+    /// The commands of the original invocation that the records complete.
+    pub(crate) fn completed(&self) -> impl Iterator<Item = PromiseId> {
+        self.records.iter().filter_map(|record| match &record.body {
+            RecordBody::Notified { index, .. } => Some(self.of.command(*index)),
             _ => None,
         })
     }

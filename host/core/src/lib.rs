@@ -11,6 +11,7 @@
 //! - [`promise`]: promises, tasks, leases, callbacks, the outbox;
 //! - [`object`]: keys whose executions take turns, and their state;
 //! - [`limit`]: bounds on concurrent executions of a function, and on their start rate;
+//! - [`stream`]: append-only sequences that executions write while they run;
 //! - [`saga`]: facts about steps that may have to be compensated, and the next action;
 //! - [`keyed_request`]: comparison of two requests under one key;
 //! - [`invocation`]: the journal, its encoding, its replay;
@@ -40,6 +41,7 @@ pub mod object;
 pub mod promise;
 pub mod saga;
 pub mod source_module;
+pub mod stream;
 pub mod tree;
 pub mod update;
 

@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     graph::{NodeFact, NodeFactKey, NodeRow},
-    id::{Digest, HostName, ObjectId, PromiseId, ResourceName, ScheduleId, Version},
+    id::{Digest, HostName, ObjectId, PromiseId, ResourceName, ScheduleId, StreamId, Version},
     invocation::{JournalHead, Record},
     limit::{Limit, LimitName, LimitPosition, Partition, PartitionId},
     object::{ObjectQueue, StateKey},
     promise::{OutboxKey, OutboxRow, Promise, Resource, ResourceLease, Schedule, Task},
     saga::{Fact, FactKey},
+    stream::{DurableStream, StreamChunk},
     tree::TreeCount,
     value::{Payload, Text},
     view::View,
@@ -71,6 +72,11 @@ pub struct Snapshot {
     /// Places of executions behind limits.
     #[serde(default)]
     pub places: BTreeMap<PromiseId, LimitPosition>,
+    #[serde(default)]
+    pub streams: BTreeMap<StreamId, DurableStream>,
+    /// Data of streams, by position.
+    #[serde(default, with = "rows")]
+    pub stream_chunks: BTreeMap<(StreamId, u64), StreamChunk>,
 }
 
 /// A journal with its head. Records are included as far as the view holds them.
@@ -132,6 +138,11 @@ impl Snapshot {
             limits: state.limits().map(|(name, limit)| (name.clone(), limit.clone())).collect(),
             partitions: state.partitions().map(|(id, row)| (id.clone(), row.clone())).collect(),
             places: state.places().map(|(id, place)| (id.clone(), place.clone())).collect(),
+            streams: state.streams().map(|row| (row.id.clone(), row.clone())).collect(),
+            stream_chunks: state
+                .all_stream_chunks()
+                .map(|chunk| ((chunk.stream.clone(), chunk.position), chunk.clone()))
+                .collect(),
         }
     }
 }

@@ -41,6 +41,11 @@ impl Timestamp {
         )
     }
 
+    /// Parses an instant by RFC 3339, such as `2031-02-03T04:05:06Z`. `None` if it is none.
+    pub fn parse_utc(text: &str) -> Option<Self> {
+        DateTime::parse_from_rfc3339(text).ok().map(|at| Self(at.timestamp_millis()))
+    }
+
     /// The instant this long after this one, for delays, time limits and deadlines.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use std::fmt;
 
 use crate::{
     command::Command,
-    id::{ObjectId, PromiseId, ResourceName, ScheduleId},
+    id::{ObjectId, PromiseId, ResourceName, ScheduleId, StreamId},
     limit::LimitName,
     promise::OutboxKey,
 };
@@ -28,6 +28,7 @@ pub enum Subject {
     Object(ObjectId),
     /// A limit or one of its partitions.
     Limit(LimitName),
+    Stream(StreamId),
 }
 
 impl Subject {
@@ -40,6 +41,7 @@ impl Subject {
             Self::Resource(_) => "resource",
             Self::Object(_) => "object",
             Self::Limit(_) => "limit",
+            Self::Stream(_) => "stream",
         }
     }
 
@@ -52,10 +54,12 @@ impl Subject {
             Self::Resource(name) => name.as_str(),
             Self::Object(object) => object.as_str(),
             Self::Limit(name) => name.as_str(),
+            Self::Stream(id) => id.as_str(),
         }
     }
 
-    pub const KINDS: [&str; 6] = ["promise", "schedule", "message", "resource", "object", "limit"];
+    pub const KINDS: [&str; 7] =
+        ["promise", "schedule", "message", "resource", "object", "limit", "stream"];
 
     /// Subject of a command of the engine itself. `None` for commands of clients and workers.
     pub fn of(command: &Command) -> Option<Self> {
@@ -69,6 +73,7 @@ impl Subject {
             Command::ScheduleDue { id } => Some(Self::Schedule(id.clone())),
             Command::OutboxDue { key } => Some(Self::Message(key.clone())),
             Command::LimitDue { name } => Some(Self::Limit(name.clone())),
+            Command::StreamDue { id } => Some(Self::Stream(id.clone())),
             _ => None,
         }
     }
@@ -85,6 +90,7 @@ impl fmt::Display for Subject {
             Self::Resource(name) => write!(f, "the resource `{name}`"),
             Self::Object(object) => write!(f, "the line of the object `{object}`"),
             Self::Limit(name) => write!(f, "the limit `{name}`"),
+            Self::Stream(id) => write!(f, "the stream `{id}`"),
         }
     }
 }

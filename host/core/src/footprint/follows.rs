@@ -6,7 +6,7 @@ use crate::{
     address::{Address, ModuleRef},
     command::FenceAction,
     graph,
-    id::{Digest, ObjectId, PromiseId},
+    id::{Digest, ObjectId, PromiseId, StreamId},
     invocation::{Record, RecordBody},
     limit::{AdmissionPick, LimitName, LimitPositionState, PartitionId, key_of},
     promise::{NewPromise, Promise, PromiseTemplate, Schedule, Task, module_named},
@@ -251,6 +251,12 @@ impl Footprint {
             }
         }
         self.lines.insert(object);
+    }
+
+    /// The source of a stream, which counts its forks.
+    pub(super) fn origin_of(&mut self, view: &View, id: &StreamId) {
+        let origin = view.stream(id).and_then(|stream| stream.origin.as_ref());
+        self.streams.extend(origin.map(|origin| origin.source.clone()));
     }
 
     /// Adds the rows that the settlement of a promise reads: its awaiters, and the facts of the

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     command::Command,
-    id::{Claim, Digest, HostName, ObjectId, PromiseId, ResourceName, ScheduleId},
+    id::{Claim, Digest, HostName, ObjectId, PromiseId, ResourceName, ScheduleId, StreamId},
     limit::{LimitName, PartitionId},
     promise::OutboxKey,
     value::Text,
@@ -71,6 +71,9 @@ pub struct Footprint {
     pub rounds: BTreeMap<LimitName, u32>,
     /// Limits: a page of all their partitions (`View::partitions_of`).
     pub sweeps: BTreeMap<LimitName, SweepPage>,
+    pub streams: BTreeSet<StreamId>,
+    /// Streams: all their data.
+    pub stream_data: BTreeSet<StreamId>,
     /// Lanes: the places of the first waiting executions, up to this number (`View::waiting`).
     pub lanes: BTreeMap<(PartitionId, u8), u32>,
 }
@@ -148,6 +151,8 @@ impl Footprint {
         self.limits.extend(other.limits);
         self.partitions.extend(other.partitions);
         self.places.extend(other.places);
+        self.streams.extend(other.streams);
+        self.stream_data.extend(other.stream_data);
         for (name, most) in other.rounds {
             let known = self.rounds.entry(name).or_insert(most);
             *known = most.max(*known);

@@ -4,7 +4,7 @@ use super::{ChildPage, Footprint, TREE_LIMIT};
 use crate::{
     address::{Address, ModuleRef},
     command::{Command, FenceOperation},
-    id::PromiseId,
+    id::{PromiseId, StreamId},
     limit::LimitName,
     promise::{NewPromise, OutboxKey},
     tags,
@@ -48,6 +48,10 @@ pub fn footprint(command: &Command) -> Footprint {
             rows.create(&fork.new);
             rows.modules.extend(fork.module);
             rows.composites.extend(fork.promises());
+            for id in &fork.streams {
+                rows.streams.insert(id.clone());
+                rows.stream_data.insert(id.clone());
+            }
         }
         Command::RegisterCallback { awaited, awaiter } => {
             rows.composite(awaited);
@@ -79,6 +83,9 @@ pub fn footprint(command: &Command) -> Footprint {
                         rows.signal_key(invocation, &action.signal_key(&claim.id));
                     }
                     FenceOperation::Settle { id, .. } => rows.known_by_name(id),
+                    FenceOperation::Stream(item) => {
+                        item.streams_of(&claim.id).for_each(|id| rows.stream(&id));
+                    }
                     _ => {}
                 }
             }
@@ -152,6 +159,20 @@ pub fn footprint(command: &Command) -> Footprint {
         Command::OutboxAck { key } | Command::OutboxDefer { key, .. } => {
             rows.outbox.insert(key.clone());
         }
+        Command::StreamCreate(new) => {
+            rows.stream(&new.id);
+            if let Some(fork) = &new.fork {
+                rows.stream(&fork.source);
+                rows.stream_data.insert(fork.source.clone());
+            }
+        }
+        Command::StreamAppend(append) => {
+            rows.stream(&append.id);
+            append.claim.iter().for_each(|claim| rows.composite(&claim.id));
+        }
+        Command::StreamTouch { id } | Command::StreamDelete { id } | Command::StreamDue { id } => {
+            rows.stream(id);
+        }
         Command::HostStart { node } => {
             rows.hosts.insert(node.clone());
             rows.held_by.insert(node.clone());
@@ -174,6 +195,12 @@ impl Footprint {
     pub(super) fn limit(&mut self, name: &LimitName) {
         self.aliases.extend(name.parts().map(|(module, _)| Text::from(module)));
         self.limits.insert(name.clone());
+    }
+
+    /// A stream, with the execution that it belongs to.
+    fn stream(&mut self, id: &StreamId) {
+        self.composites.extend(id.owner());
+        self.streams.insert(id.clone());
     }
 
     pub(super) fn composite(&mut self, id: &PromiseId) {

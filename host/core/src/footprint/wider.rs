@@ -159,6 +159,11 @@ pub fn widen(view: &View, command: &Command, named: &Footprint, config: &Config)
                 wider.admits(view, name, &RoundTrigger::due(due_at));
             }
         }
+        Command::StreamCreate(new) => wider.origin_of(view, &new.id),
+        Command::StreamAppend(append) => wider.origin_of(view, &append.id),
+        Command::StreamTouch { id } | Command::StreamDelete { id } | Command::StreamDue { id } => {
+            wider.origin_of(view, id);
+        }
         Command::Deploy { alias, module } | Command::Undeploy { alias, module } => {
             let modules = [view.alias(alias), Some(*module)].into_iter().flatten();
             let facts = modules.filter_map(|module| view.module_facts(&module));

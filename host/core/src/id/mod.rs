@@ -11,6 +11,7 @@
 //! {inv}/u/{saga}/{seq}   an operator's decision on a step whose effect is unknown
 //! {run}/n/{node}/{k}     attempt k of a node of a graph run
 //! {run}/sig/{name}  a signal to a graph run
+//! {inv}/stream/{name}    one of its streams, which is no promise
 //! {object}/p/{name} a promise of an object, which belongs to no execution
 //! {object}/{function}    the run of a key, if its starter gives it no other id
 //! ```
@@ -27,6 +28,7 @@ mod names;
 mod object_id;
 mod promise_id;
 mod rule;
+mod stream_id;
 
 use std::fmt;
 
@@ -39,6 +41,7 @@ pub use self::{
     object_id::ObjectId,
     promise_id::PromiseId,
     rule::{MalformedName, check_key, check_name},
+    stream_id::{StreamId, StreamIdError},
 };
 
 macro_rules! shown_as_text {
@@ -57,4 +60,4 @@ macro_rules! shown_as_text {
 }
 pub(crate) use shown_as_text;
 
-shown_as_text!(PromiseId, HostName, ScheduleId, ResourceName, ObjectId);
+shown_as_text!(PromiseId, HostName, ScheduleId, ResourceName, ObjectId, StreamId);

@@ -144,6 +144,8 @@ fn makes_a_promise(kind: CommandKind) -> bool {
         | CommandKind::Signal
         | CommandKind::SendSignal
         | CommandKind::Unread
-        | CommandKind::ContinueAsNew => false,
+        | CommandKind::ContinueAsNew
+        | CommandKind::AppendStream
+        | CommandKind::CloseStream => false,
     }
 }

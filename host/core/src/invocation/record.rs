@@ -107,6 +107,10 @@ pub enum CommandKind {
     Unread,
     /// Ends this generation and continues in a new one. Has no completion.
     ContinueAsNew,
+    /// Appends to a stream of the invocation. Has no completion.
+    AppendStream,
+    /// Closes a stream of the invocation. Has no completion.
+    CloseStream,
 }
 
 /// Outcome of a command, or of the invocation.
@@ -241,6 +245,8 @@ impl CommandKind {
             Self::SendSignal => "send-signal",
             Self::Unread => "unread",
             Self::ContinueAsNew => "continue-as-new",
+            Self::AppendStream => "append-stream",
+            Self::CloseStream => "close-stream",
         }
     }
 
@@ -252,7 +258,9 @@ impl CommandKind {
             | Self::ClearAllState
             | Self::Signal
             | Self::Unread
-            | Self::ContinueAsNew => false,
+            | Self::ContinueAsNew
+            | Self::AppendStream
+            | Self::CloseStream => false,
             Self::Call
             | Self::Send
             | Self::Sleep

@@ -124,6 +124,7 @@ impl Model {
         self.load_facts(rows, view);
         self.load_lines(rows, view);
         self.load_limits(rows, view);
+        self.load_streams(rows, view);
     }
 
     fn load_module(&self, view: &mut View, module: &Digest) {

@@ -1,16 +1,19 @@
 //! Replies to commands.
 
 mod refusal;
+mod stream_refusal;
 
 use crate::{
     id::{CommandIndex, ObjectId, PromiseId},
     invocation::JournalHead,
     promise::{Delivery, Promise, Resource, ResourceLease, Schedule, Task},
+    stream::DurableStream,
     time::Timestamp,
     value::Text,
 };
 
 pub use refusal::{Conflict, JournalMismatch, Refusal};
+pub use stream_refusal::StreamRefusal;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
@@ -82,6 +85,8 @@ pub enum Reply {
     },
     /// A resource and its lease, as far as they exist.
     Resource { resource: Option<Box<Resource>>, lease: Option<Box<ResourceLease>> },
+    /// The current state of a stream.
+    Stream(Box<StreamReply>),
     /// Result of a page of past occurrences.
     Backfilled {
         /// Number of promises created.
@@ -132,6 +137,18 @@ pub struct TaskReply {
     pub resumes: u32,
     /// True if this command created the promise.
     pub created: bool,
+}
+
+/// A stream after a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamReply {
+    pub stream: DurableStream,
+    /// True if it is closed, by a request or by the end of its execution.
+    pub closed: bool,
+    /// True if the command created it.
+    pub created: bool,
+    /// True if the batch of the producer was stored before.
+    pub duplicate: bool,
 }
 
 /// Result of a heartbeat for one claim.

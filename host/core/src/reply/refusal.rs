@@ -1,5 +1,6 @@
 //! Refusals of commands. They are part of the reply, since the caller acts on them.
 
+use super::StreamRefusal;
 use crate::{
     id::{
         Digest, HostName, MalformedName, NameLengthError, ObjectId, PromiseId, ResourceName,
@@ -57,6 +58,9 @@ pub enum Refusal {
         invocation: PromiseId,
         reason: JournalMismatch,
     },
+    /// A command on a stream was refused.
+    #[error(transparent)]
+    Stream(Box<StreamRefusal>),
     /// A row that the command needs exists but cannot be read, due to external damage.
     #[error("the rows of {subject} cannot be read: {why}; `segno doctor` names all such rows")]
     Unreadable {
@@ -180,7 +184,7 @@ pub enum Conflict {
 }
 
 impl Refusal {
-    /// Code in the protocol: 400, 404, 409, 422, 429, 500 or 570.
+    /// Code in the protocol: 400, 404, 409, 422, 429, 500 or 570; 403, 405, 410 and 413 for streams.
     pub fn code(&self) -> u16 {
         match self {
             Self::BadRequest(_) => 400,
@@ -195,6 +199,7 @@ impl Refusal {
                 TreeStop::Births(_) => 429,
                 TreeStop::Killed => 409,
             },
+            Self::Stream(refusal) => refusal.code(),
             Self::Unreadable { .. } => 500,
             Self::JournalMismatch { .. } => 570,
         }
@@ -224,6 +229,7 @@ impl Refusal {
             Self::NotFulfilled { .. } => "not-fulfilled",
             Self::NotElapsed { .. } => "not-elapsed",
             Self::Tree { .. } => "tree-bound",
+            Self::Stream(refusal) => refusal.kind(),
             Self::JournalMismatch { .. } => "journal-mismatch",
             Self::Unreadable { .. } => "unreadable",
         }
@@ -233,6 +239,12 @@ impl Refusal {
 impl From<Conflict> for Refusal {
     fn from(conflict: Conflict) -> Self {
         Self::Conflict(conflict)
+    }
+}
+
+impl From<StreamRefusal> for Refusal {
+    fn from(refusal: StreamRefusal) -> Self {
+        Self::Stream(Box::new(refusal))
     }
 }
 

@@ -91,6 +91,9 @@ fn act_under(
         if let FenceOperation::State(write) = &action.act {
             draft.may_write_held_state(&claim.id, write)?;
         }
+        if let FenceOperation::Stream(item) = &action.act {
+            draft.may_append_item(&claim.id, item)?;
+        }
     }
     let batch = draft.append(&claim.id, records, logs)?;
     let recorded = known..draft.head(&claim.id).commands;
@@ -217,6 +220,13 @@ impl DecisionDraft<'_> {
                     let message =
                         OutboxMessage::Event { topic: topic.clone(), payload: payload.clone() };
                     self.publish(&task.id, action.index, message);
+                }
+                Ok(FenceResult::Done)
+            }
+            FenceOperation::Stream(item) => {
+                // As with events: the items of a recorded command are stored.
+                if recorded.contains(&action.index.0) {
+                    self.append_item(&task.id, item);
                 }
                 Ok(FenceResult::Done)
             }

@@ -99,6 +99,7 @@ impl DecisionDraft<'_> {
             let task = self.existing_task(id)?.clone();
             self.send(&task, name, &value)?;
         }
+        self.fork_streams(fork);
         record(self, id, true)
     }
 

@@ -36,6 +36,7 @@ mod resources;
 mod sagas;
 mod schedules;
 mod signals;
+mod streams;
 mod succession;
 mod tasks;
 #[cfg(test)]
@@ -148,6 +149,11 @@ fn decide(draft: &mut DecisionDraft<'_>, command: &Command) -> Result<Reply, Ref
         Command::ObjectWrite { object, write } => objects::write(draft, object, write),
         Command::LimitSet { name, rule } => limits::set(draft, name, rule.as_ref()),
         Command::LimitDue { name } => limits::due(draft, name),
+        Command::StreamCreate(new) => streams::create(draft, new),
+        Command::StreamAppend(append) => streams::append(draft, append),
+        Command::StreamTouch { id } => streams::touch(draft, id),
+        Command::StreamDelete { id } => streams::delete(draft, id),
+        Command::StreamDue { id } => streams::due(draft, id),
         Command::ScheduleCreate(new) => schedules::create(draft, new),
         Command::ScheduleDelete { id } => schedules::delete(draft, id),
         Command::SchedulePause { id, paused } => schedules::pause(draft, id, *paused),

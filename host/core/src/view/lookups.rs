@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::streams::StreamRows;
 use crate::{
     delta::Delta,
     graph::{NodeFact, NodeRow, NodeState},
@@ -15,7 +16,7 @@ use crate::{
 };
 
 /// Rows outside the composites of promises. Removing a promise removes only its saga facts, graph
-/// nodes and limit position.
+/// nodes, limit position and streams.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AuxiliaryRows {
     pub(super) schedules: Schedules,
@@ -25,6 +26,7 @@ pub(super) struct AuxiliaryRows {
     pub(super) objects: ObjectRows,
     pub(super) places: LimitRows,
     pub(super) tree_counts: TreeCounts,
+    pub(super) streams: StreamRows,
     /// Trees by top. Only filled in views that were loaded to remove trees.
     pub(super) trees: BTreeMap<PromiseId, TreeMembers>,
 }

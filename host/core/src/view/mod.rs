@@ -13,6 +13,7 @@ mod promises;
 mod resources;
 mod schedules;
 mod signals;
+mod streams;
 mod tree_counts;
 mod unreadable;
 mod waits;
@@ -110,6 +111,7 @@ impl View {
         self.lookups.graph_nodes.write(delta);
         self.lookups.objects.write(delta);
         self.lookups.tree_counts.write(delta);
+        self.lookups.streams.write(delta);
         self.write_limits(delta);
     }
 
@@ -136,13 +138,14 @@ impl View {
         let callbacks: usize = callbacks.values().map(BTreeMap::len).sum();
         let listeners: usize = listeners.values().map(BTreeSet::len).sum();
         let looked_up = schedules.len() + resources.len() + facts.len() + graph_nodes.len();
-        let of_keys = objects.len() + places.len() + lookups.tree_counts.len();
+        let of_keys =
+            objects.len() + places.len() + lookups.tree_counts.len() + lookups.streams.len();
         of_promises + callbacks + listeners + signal_keys.len() + looked_up + of_keys
     }
 
     /// Drops the rows outside the composites of promises: trees, schedules, resources with their
-    /// leases, facts of sagas, nodes of graph runs, objects, and partitions of limits with their
-    /// places.
+    /// leases, facts of sagas, nodes of graph runs, objects, streams, and partitions of limits with
+    /// their places.
     pub fn forget_lookups(&mut self) {
         self.lookups = AuxiliaryRows::default();
     }

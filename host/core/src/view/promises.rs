@@ -77,6 +77,7 @@ impl View {
 
     /// Deletes a promise with all rows that belong to it.
     pub fn remove(&mut self, id: &PromiseId) {
+        self.lookups.streams.remove(id);
         let awaiters: Vec<PromiseId> = self.callbacks_on(id).map(|(by, _)| by.clone()).collect();
         awaiters.iter().for_each(|by| self.remove_callback(id, by));
         let awaited: Vec<PromiseId> = self.awaited_by(id).cloned().collect();

@@ -27,7 +27,8 @@ impl View {
             | Subject::Message(_)
             | Subject::Resource(_)
             | Subject::Object(_)
-            | Subject::Limit(_) => None,
+            | Subject::Limit(_)
+            | Subject::Stream(_) => None,
         })
     }
 

@@ -142,7 +142,15 @@ pub(crate) fn fork(new: NewPromise, of: &str, records: &[Record]) -> Command {
     let kept = vec![KeptPromise { id, tags: tagged(&step("0")), verdict, value }];
     let (of, records) = (PromiseId::from(of), records.to_vec());
     let set = Vec::new();
-    Command::InvocationFork(Box::new(Fork { new, module: None, of, set, records, kept }))
+    Command::InvocationFork(Box::new(Fork {
+        new,
+        module: None,
+        of,
+        set,
+        records,
+        kept,
+        streams: Vec::new(),
+    }))
 }
 
 /// Creates an execution of an object's function.

@@ -52,6 +52,7 @@ fn fork() -> Fork {
             verdict: Verdict::Resolved,
             value: Some(Value::of(&b"1"[..])),
         }],
+        streams: Vec::new(),
     }
 }
 

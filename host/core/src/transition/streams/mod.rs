@@ -1,0 +1,115 @@
+//! Streams: creation, appends, removal.
+
+mod append;
+mod create;
+mod remove;
+
+use super::draft::DecisionDraft;
+use crate::{
+    effect::Effect,
+    id::{PromiseId, StreamId},
+    reply::{Refusal, Reply, StreamRefusal, StreamReply},
+    stream::{DurableStream, StreamChunk, StreamItems, StreamStatus},
+};
+
+pub(super) use self::{
+    append::append,
+    create::create,
+    remove::{delete, due},
+};
+
+/// Executes [`Command::StreamTouch`](crate::command::Command::StreamTouch).
+pub(super) fn touch(draft: &mut DecisionDraft<'_>, id: &StreamId) -> Result<Reply, Refusal> {
+    let mut stream = draft.existing_stream(id)?;
+    if stream.is_extended_by_read(draft.now) {
+        stream.used_at = draft.now;
+        draft.put_stream(stream.clone());
+    }
+    Ok(draft.stream_reply(stream))
+}
+
+impl DecisionDraft<'_> {
+    pub(super) fn stream(&self, id: &StreamId) -> Option<&DurableStream> {
+        match self.delta.streams.get(id) {
+            Some(row) => row.as_ref(),
+            None => self.view.stream(id),
+        }
+    }
+
+    /// A stream that was not deleted. An expired one is removed.
+    fn existing_stream(&mut self, id: &StreamId) -> Result<DurableStream, Refusal> {
+        self.expire(id);
+        let stream = self.stream(id).ok_or_else(|| StreamRefusal::NotFound(id.clone()))?;
+        match stream.deleted {
+            true => Err(StreamRefusal::Gone(id.clone()).into()),
+            false => Ok(stream.clone()),
+        }
+    }
+
+    /// Removes a stream that has expired.
+    fn expire(&mut self, id: &StreamId) {
+        let row = self.stream(id);
+        if row.is_some_and(|row| row.status(self.now) == StreamStatus::Expired) {
+            self.remove_stream(id);
+        }
+    }
+
+    /// True if nothing can be appended to the stream: it was closed, or its execution has ended.
+    fn is_closed(&self, stream: &DurableStream) -> bool {
+        let ended = |id: PromiseId| self.promise(&id).is_some_and(|owner| !owner.is_pending());
+        stream.closed.is_some() || stream.id.owner().is_some_and(ended)
+    }
+
+    /// Adds data to the end of a stream. `writer` is the activity that appends it.
+    fn extend_stream(
+        &mut self,
+        stream: &mut DurableStream,
+        items: &StreamItems,
+        writer: Option<&PromiseId>,
+    ) {
+        if items.is_empty() {
+            return;
+        }
+        let journal = writer
+            .cloned()
+            .filter(|writer| self.task(writer).is_some_and(|task| task.module.is_some()))
+            .or_else(|| stream.id.owner());
+        let records = journal.map_or(0, |journal| self.head(&journal).len);
+        self.delta.put_stream_chunk(StreamChunk {
+            stream: stream.id.clone(),
+            position: stream.tail,
+            count: items.count,
+            records,
+            writer: writer.cloned(),
+            data: items.data.clone(),
+        });
+        stream.tail += items.count;
+        stream.bytes += items.data.len() as u64;
+    }
+
+    fn put_stream(&mut self, stream: DurableStream) {
+        stream.due_at().into_iter().for_each(|at| self.due(at));
+        self.effects.push(Effect::StreamChanged(stream.id.clone()));
+        self.delta.streams.insert(stream.id.clone(), Some(stream));
+    }
+
+    fn stream_reply(&self, stream: DurableStream) -> Reply {
+        let closed = self.is_closed(&stream);
+        Reply::Stream(Box::new(StreamReply { stream, closed, created: false, duplicate: false }))
+    }
+
+    /// Checks that an append fits into the stream.
+    fn check_stream_size(&self, stored: u64, items: &StreamItems) -> Result<(), StreamRefusal> {
+        let bounds = self.config.stream;
+        let bytes = items.data.len() as u64;
+        if bytes > bounds.append_bytes {
+            let limit = bounds.append_bytes;
+            return Err(StreamRefusal::TooLarge { of: "one append to a stream", bytes, limit });
+        }
+        let (bytes, limit) = (stored + bytes, bounds.stream_bytes);
+        match bytes > limit {
+            true => Err(StreamRefusal::TooLarge { of: "a stream", bytes, limit }),
+            false => Ok(()),
+        }
+    }
+}
