@@ -6,13 +6,14 @@ use async_trait::async_trait;
 use segno_core::{
     command::Command,
     graph::{NodeEvent, NodeRow},
-    id::{Digest, ObjectId, PromiseId, ScheduleId},
+    id::{Digest, ObjectId, PromiseId, ScheduleId, StreamId},
     invocation::Record,
     limit::{Limit, LimitName, LimitPosition, Partition, PartitionId},
     promise::{OutboxMessageKind, Promise, Schedule},
     reply::Reply,
     saga::{Fact, FactKey},
     snapshot::Snapshot,
+    stream::{DurableStream, StreamChunk},
     time::Timestamp,
     value::{Payload, Text},
 };
@@ -138,6 +139,10 @@ gated! {
     fn graph_nodes(run: &PromiseId) -> Answer<Vec<(Text, NodeRow)>>;
     fn graph_history(run: &PromiseId) -> Answer<Vec<NodeEvent>>;
     fn promise_sizes(ids: &[PromiseId]) -> Answer<Vec<PromiseSize>>;
+    fn stream(id: &StreamId) -> Answer<Option<DurableStream>>;
+    fn streams_of(owner: &PromiseId) -> Answer<Vec<DurableStream>>;
+    fn stream_data(id: &StreamId, from: u64, most: usize) -> Answer<Vec<StreamChunk>>;
+    fn stream_kept(id: &StreamId, writer: &PromiseId) -> Answer<u64>;
     fn object_state(object: &ObjectId, names: &[Text]) -> Answer<BTreeMap<Text, Payload>>;
     fn object_whole(object: &ObjectId, bytes: u64) -> Answer<Option<BTreeMap<Text, Payload>>>;
     fn object_names(object: &ObjectId) -> Answer<Vec<StateSize>>;

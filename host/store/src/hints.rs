@@ -100,6 +100,7 @@ pub(super) fn drop_stale(effects: &mut Vec<Effect>, state: &View) {
         | Effect::TimerChanged { .. }
         | Effect::Interrupt(_)
         | Effect::Outbox(_)
+        | Effect::StreamChanged(_)
         | Effect::Wanted(_)
         | Effect::CancelRequested { .. }
         | Effect::Unread { .. }

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use segno_core::{
     graph::{NodeEvent, NodeRow},
-    id::{ObjectId, PromiseId, ScheduleId},
+    id::{ObjectId, PromiseId, ScheduleId, StreamId},
     invocation::Record,
     limit::{Limit, LimitName, LimitPosition, Partition, PartitionId},
     promise::Schedule,
     saga::{Fact, FactKey},
     snapshot::Snapshot,
+    stream::{DurableStream, StreamChunk},
     value::{Payload, Text},
 };
 
@@ -66,6 +67,24 @@ pub trait Read: Send + Sync {
     /// Returns the sizes of these promises, in the order of `ids`; zeros for a promise that does
     /// not exist.
     async fn promise_sizes(&self, ids: &[PromiseId]) -> Result<Vec<PromiseSize>, StoreError>;
+
+    /// Returns a stream, without its data.
+    async fn stream(&self, id: &StreamId) -> Result<Option<DurableStream>, StoreError>;
+
+    /// Returns the streams of an execution, ordered by id.
+    async fn streams_of(&self, owner: &PromiseId) -> Result<Vec<DurableStream>, StoreError>;
+
+    /// Returns the data of a stream from a position on: consecutive chunks of at most `bytes_max`
+    /// bytes together, and at least one if there is more data.
+    async fn stream_data(
+        &self,
+        id: &StreamId,
+        from: u64,
+        bytes_max: usize,
+    ) -> Result<Vec<StreamChunk>, StoreError>;
+
+    /// Returns the number of positions of a stream that an activity has appended.
+    async fn stream_kept(&self, id: &StreamId, writer: &PromiseId) -> Result<u64, StoreError>;
 
     /// Returns the requested entries of an object's state; missing entries are omitted.
     async fn object_state(

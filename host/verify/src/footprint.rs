@@ -80,6 +80,8 @@ fn reads_elsewhere(record: &Record) -> bool {
         | CommandKind::Http
         | CommandKind::Run
         | CommandKind::Cancel
+        | CommandKind::AppendStream
+        | CommandKind::CloseStream
         | CommandKind::Publish => false,
         CommandKind::Settle
         | CommandKind::GetState

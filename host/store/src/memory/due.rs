@@ -81,7 +81,13 @@ impl MemoryContent {
             Some((limit.due_at?, name.clone(), Command::LimitDue { name: name.clone() }))
         });
         let left = limit.saturating_sub(due.commands.len() as u32);
-        due.and(first_due(limits.collect(), now, left))
+        let due = due.and(first_due(limits.collect(), now, left));
+        let streams = self.model.streams().filter_map(|stream| {
+            let due = Command::StreamDue { id: stream.id.clone() };
+            Some((stream.due_at()?, stream.id.as_str(), due))
+        });
+        let left = limit.saturating_sub(due.commands.len() as u32);
+        due.and(first_due(streams.collect(), now, left))
     }
 
     /// Due messages of a kind.

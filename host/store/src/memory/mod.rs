@@ -9,6 +9,7 @@ mod modules;
 mod objects;
 mod read;
 mod scan;
+mod streams;
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},

@@ -6,16 +6,17 @@ use async_trait::async_trait;
 use segno_core::{
     address,
     graph::{NodeEvent, NodeRow},
-    id::{ObjectId, PromiseId, ScheduleId},
+    id::{ObjectId, PromiseId, ScheduleId, StreamId},
     invocation::Record,
     limit::{Limit, LimitName, LimitPosition, Partition, PartitionId},
     promise::{Promise, Schedule, TaskState},
     saga::{Fact, FactKey},
     snapshot::Snapshot,
+    stream::{DurableStream, StreamChunk},
     value::{Payload, Text},
 };
 
-use super::{MemoryStore, admissions, objects};
+use super::{MemoryStore, admissions, objects, streams};
 use crate::{
     AdmittedFilter, EventPosition, EventRow, ExecutionHistory, InvocationFilter, InvocationRow,
     LimitFilter, LimitRow, LogRow, ObjectFilter, ObjectRow, Page, PartitionFilter, PromiseFilter,
@@ -111,6 +112,30 @@ impl Read for MemoryStore {
             })
         };
         Ok(ids.iter().map(|id| size(id).unwrap_or_default()).collect())
+    }
+
+    async fn stream(&self, id: &StreamId) -> Result<Option<DurableStream>, StoreError> {
+        Ok(self.kept().model.stream(id).cloned())
+    }
+
+    async fn streams_of(&self, owner: &PromiseId) -> Result<Vec<DurableStream>, StoreError> {
+        Ok(streams::of_execution(&self.kept(), owner))
+    }
+
+    async fn stream_data(
+        &self,
+        id: &StreamId,
+        from: u64,
+        bytes_max: usize,
+    ) -> Result<Vec<StreamChunk>, StoreError> {
+        Ok(streams::data(&self.kept(), id, from, bytes_max))
+    }
+
+    async fn stream_kept(&self, id: &StreamId, writer: &PromiseId) -> Result<u64, StoreError> {
+        let kept = self.kept();
+        let by_it =
+            kept.model.stream_chunks(id).filter(|chunk| chunk.writer.as_ref() == Some(writer));
+        Ok(by_it.map(|chunk| chunk.count).sum())
     }
 
     async fn object_state(

@@ -21,9 +21,10 @@ use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
 use super::{
     claims::RememberedClaims,
     failure::{FailedStatement, is_undone},
+    fields::escape,
     insertion::{Insertion, NUMBERS},
     load::{LoadFailure, LockedRows},
-    tables::OWNED_STATEMENTS,
+    tables::{OWNED_STATEMENTS, STREAM_DATA_STATEMENTS},
     time::DatabaseTime,
     write::{RAISE_FIRST_VERSION, REMOVE, REMOVE_PROMISES, write},
 };
@@ -233,6 +234,14 @@ impl<'a> WriteBatch<'a> {
             let name = "raise the first version";
             self.committed.statements += 1;
             let query = sqlx::query(RAISE_FIRST_VERSION).bind(version.0.cast_signed());
+            self.connection.execute(query).await.map_err(FailedStatement::of(name))?;
+        }
+        let ids: Vec<_> = delta.removed.iter().map(|id| escape(id.as_str())).collect();
+        let statements = &*STREAM_DATA_STATEMENTS;
+        for statement in [&statements.remove_data, &statements.remove] {
+            self.committed.statements += 1;
+            let query = sqlx::query(AssertSqlSafe(statement.as_str())).bind(&ids);
+            let name = "remove streams";
             self.connection.execute(query).await.map_err(FailedStatement::of(name))?;
         }
         let numbers = delta.removed.iter().filter_map(|id| self.cache.number(id));

@@ -13,7 +13,7 @@ use segno_core::{
     address::is_internal,
     config::Config,
     effect::Effect,
-    id::{Claim, PromiseId, Version},
+    id::{Claim, PromiseId, StreamId, Version},
     promise::OutboxKey,
     time::Millis,
 };
@@ -72,6 +72,9 @@ struct NotifyMessage {
     /// Outbox messages without a receiver at this host.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     wanted: BTreeSet<OutboxKey>,
+    /// Streams with new data.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    streams: BTreeSet<StreamId>,
     /// Versions of the claims that their holders lost, by task.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     interrupted: BTreeMap<PromiseId, u64>,
@@ -96,6 +99,7 @@ impl Notifications {
                     pending.interrupted.insert(claim.id.clone(), claim.version.0);
                 }
                 Effect::Wanted(key) => drop(pending.wanted.insert(key.clone())),
+                Effect::StreamChanged(id) => drop(pending.streams.insert(id.clone())),
                 // Every host polls for due rows.
                 Effect::TimerChanged { .. }
                 | Effect::Outbox(_)
@@ -265,8 +269,9 @@ impl Notifier {
             .into_iter()
             .map(|(id, version)| Effect::Interrupt(Claim { id, version: Version(version) }));
         let wanted = message.wanted.into_iter().map(Effect::Wanted);
+        let streams = message.streams.into_iter().map(Effect::StreamChanged);
         let effects: Vec<Effect> =
-            settled.chain(cancelled).chain(interrupted).chain(wanted).collect();
+            settled.chain(cancelled).chain(interrupted).chain(wanted).chain(streams).collect();
         self.hints.heard(&effects);
         if message.ready {
             self.hints.work_elsewhere();

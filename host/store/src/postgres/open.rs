@@ -146,6 +146,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (22, "graph facts", include_str!("../../migrations/postgres/0022_graph_facts.sql")),
     (23, "claims of facts", include_str!("../../migrations/postgres/0023_claims_of_facts.sql")),
     (24, "runtimes", include_str!("../../migrations/postgres/0024_runtimes.sql")),
+    (25, "streams", include_str!("../../migrations/postgres/0025_streams.sql")),
 ];
 
 /// Serialises hosts that start together, so that none sees half-created tables. The key spells

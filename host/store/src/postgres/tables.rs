@@ -5,7 +5,9 @@ use std::sync::LazyLock;
 #[cfg(test)]
 use super::columns;
 use super::write::StatementPart;
-use crate::sql::{ColumnKind, NAMED, NamedTable, OWNED, OwnedTable, STATE, SqlTable};
+use crate::sql::{
+    ColumnKind, NAMED, NamedTable, OWNED, OwnedTable, STATE, STREAM_CHUNKS, SqlTable,
+};
 
 /// Statements for one table of [`NAMED`].
 pub(super) struct NamedStatements {
@@ -53,6 +55,32 @@ pub(super) static STATE_STATEMENTS: LazyLock<StateStatements> = LazyLock::new(||
             after: format!("AS given ({}) WHERE {same}", keys.join(", ")).into(),
         },
         put: insert(&STATE, STATE.on_conflict()),
+    }
+});
+
+/// Statements for the data of streams.
+pub(super) struct StreamDataStatements {
+    /// Selects all data of streams.
+    pub(super) load: String,
+    /// Deletes all data of streams.
+    pub(super) clear: String,
+    pub(super) put: StatementPart,
+    /// Deletes the data of all streams of executions, by their ids.
+    pub(super) remove_data: String,
+    /// Deletes all streams of executions, by their ids.
+    pub(super) remove: String,
+}
+
+pub(super) static STREAM_DATA_STATEMENTS: LazyLock<StreamDataStatements> = LazyLock::new(|| {
+    let (name, columns) = (STREAM_CHUNKS.name, STREAM_CHUNKS.columns);
+    StreamDataStatements {
+        load: format!("SELECT {columns} FROM {name} WHERE stream = ANY($1::text[])"),
+        clear: format!("DELETE FROM {name} WHERE stream = ANY($1::text[])"),
+        put: insert(&STREAM_CHUNKS, String::new()),
+        remove_data: format!(
+            "DELETE FROM {name} WHERE stream IN (SELECT id FROM streams WHERE owner = ANY($1::text[]))"
+        ),
+        remove: "DELETE FROM streams WHERE owner = ANY($1::text[])".to_owned(),
     }
 });
 
@@ -128,5 +156,7 @@ pub(super) fn statements() -> Vec<String> {
     let owned = OWNED_STATEMENTS.iter().flat_map(|of| [of.load.clone(), of.remove.clone()]);
     let state = &*STATE_STATEMENTS;
     let state = [state.clear.clone(), deletes(&state.delete)];
-    named.chain(owned).chain(state).collect()
+    let data = &*STREAM_DATA_STATEMENTS;
+    let data = [&data.load, &data.clear, &data.remove_data, &data.remove].map(String::clone);
+    named.chain(owned).chain(state).chain(data).collect()
 }

@@ -18,7 +18,7 @@ use super::{
     failure::FailedStatement,
     fields::escape,
     load::LockedRows,
-    tables::{NAMED_STATEMENTS, OWNED_STATEMENTS, STATE_STATEMENTS},
+    tables::{NAMED_STATEMENTS, OWNED_STATEMENTS, STATE_STATEMENTS, STREAM_DATA_STATEMENTS},
 };
 use crate::sql::{
     Cache,
@@ -277,6 +277,7 @@ pub(super) async fn write(
     }
     main.push(&STATE_STATEMENTS.delete, written.state.deleted);
     main.push(&STATE_STATEMENTS.put, written.state.put);
+    main.push(&STREAM_DATA_STATEMENTS.put, written.stream_data.put);
     // Unlocked rows come last, always in this order, so that two transactions cannot deadlock.
     let mut unlocked = Vec::with_capacity(NAMED_STATEMENTS.len() + 2);
     let mut names = WrittenNames::default();
@@ -303,11 +304,14 @@ pub(super) async fn write(
     hosts.push(&PUT_HOSTS, written.hosts);
 
     let mut sent = WriteSummary { complete: true, named: names, ..WriteSummary::default() };
-    if !written.state.cleared.is_empty() {
-        let objects = written.state.cleared.iter().map(|row| escape(text_of(&row[0])).into_owned());
-        let query = sqlx::query(AssertSqlSafe(STATE_STATEMENTS.clear.as_str()));
-        let query = query.bind(objects.collect::<Vec<_>>());
-        let name = "clear the state of objects";
+    let cleared = [
+        ("clear the state of objects", &STATE_STATEMENTS.clear, written.state.cleared),
+        ("clear streams", &STREAM_DATA_STATEMENTS.clear, written.stream_data.cleared),
+    ];
+    for (name, statement, rows) in cleared.into_iter().filter(|(.., rows)| !rows.is_empty()) {
+        let keys = rows.iter().map(|row| escape(text_of(&row[0])).into_owned());
+        let query = sqlx::query(AssertSqlSafe(statement.as_str()));
+        let query = query.bind(keys.collect::<Vec<_>>());
         connection.execute(query).await.map_err(FailedStatement::of(name))?;
         sent.statements += 1;
     }

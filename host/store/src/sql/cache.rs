@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use segno_core::{
     delta::Delta,
     footprint::{ChildPage, Footprint, SweepPage},
-    id::{Digest, HostName, ObjectId, PromiseId, ResourceName, ScheduleId},
+    id::{Digest, HostName, ObjectId, PromiseId, ResourceName, ScheduleId, StreamId},
     limit::{LimitName, PartitionId},
     promise::{OutboxKey, Promise},
     value::{Tags, Text, Value},
@@ -96,6 +96,8 @@ struct BatchLookups {
     partitions: BTreeSet<PartitionId>,
     places: BTreeSet<PromiseId>,
     tree_counts: BTreeSet<PromiseId>,
+    streams: BTreeSet<StreamId>,
+    stream_data: BTreeSet<StreamId>,
     rounds: BTreeMap<LimitName, u32>,
     sweeps: BTreeMap<LimitName, SweepPage>,
     lanes: BTreeMap<(PartitionId, u8), u32>,
@@ -109,6 +111,8 @@ impl BatchLookups {
             self.rounds.remove(&name);
             self.sweeps.remove(&name);
         }
+        // The stored data of a cleared stream is not deleted before the batch is written.
+        self.stream_data.extend(delta.cleared_streams.iter().cloned());
         if !delta.places.is_empty() {
             let of = |id: &PartitionId| delta.places.values().any(|place| place.partition == *id);
             self.lanes.retain(|(partition, _), _| !of(partition));
@@ -144,6 +148,8 @@ impl Cache {
             rounds,
             sweeps,
             lanes,
+            streams,
+            stream_data,
         } = wanted;
         let no_globals =
             aliases.is_empty() && modules.is_empty() && hosts.is_empty() && limits.is_empty();
@@ -164,7 +170,9 @@ impl Cache {
             && places.is_empty()
             && rounds.is_empty()
             && sweeps.is_empty()
-            && lanes.is_empty();
+            && lanes.is_empty()
+            && streams.is_empty()
+            && stream_data.is_empty();
         globals
             && of_batches
             && composites.iter().all(|id| self.holds(id, CacheLevel::Composite))
@@ -198,6 +206,8 @@ impl Cache {
         wanted.limits.retain(|name| !held && !batch.limits.contains(name));
         wanted.partitions.retain(|id| !batch.partitions.contains(id));
         wanted.places.retain(|id| !batch.places.contains(id));
+        wanted.streams.retain(|id| !batch.streams.contains(id));
+        wanted.stream_data.retain(|id| !batch.stream_data.contains(id));
         wanted.tree_counts.retain(|root| !batch.tree_counts.contains(root));
         wanted.rounds.retain(|name, most| batch.rounds.get(name).is_none_or(|had| had < most));
         wanted.sweeps.retain(|name, page| batch.sweeps.get(name) != Some(page));
@@ -231,6 +241,8 @@ impl Cache {
         batch.partitions.extend(wanted.partitions);
         batch.places.extend(wanted.places);
         batch.tree_counts.extend(wanted.tree_counts);
+        batch.streams.extend(wanted.streams);
+        batch.stream_data.extend(wanted.stream_data);
         batch.rounds.extend(wanted.rounds);
         batch.sweeps.extend(wanted.sweeps);
         batch.lanes.extend(wanted.lanes);

@@ -12,7 +12,7 @@ use segno_core::{
 
 use super::{
     CellRow, JournalRow, SqlCell, rows,
-    table::{NAMED, OWNED, StateRows},
+    table::{NAMED, OWNED, StateRows, StreamDataRows},
 };
 
 /// Resolves references between rows.
@@ -61,6 +61,7 @@ pub(crate) struct DeltaRows {
     pub(crate) owned: Vec<Vec<CellRow>>,
     /// The changes to the state of objects.
     pub(crate) state: StateRows,
+    pub(crate) stream_data: StreamDataRows,
 }
 
 impl DeltaRows {
@@ -148,6 +149,7 @@ impl DeltaRows {
         written.named = named.collect();
         written.owned = OWNED.iter().map(|owned| (owned.written)(delta, &number)).collect();
         written.state = StateRows::of(delta);
+        written.stream_data = StreamDataRows::of(delta);
         written
     }
 }

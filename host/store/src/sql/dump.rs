@@ -10,7 +10,9 @@ use segno_core::{
 use super::{
     RowFields, SqlFailure, digest_at, head, id, module_facts, module_facts_column, number, outbox,
     promise, promise_columns, promise_tables, records, small,
-    table::{NAMED, NamedTable, OWNED, OwnedTable, STATE, SqlTable, state},
+    table::{
+        NAMED, NamedTable, OWNED, OwnedTable, STATE, STREAM_CHUNKS, SqlTable, state, stream_chunk,
+    },
     task, text,
 };
 
@@ -61,6 +63,7 @@ pub(crate) enum DumpRowKind {
     Named(&'static NamedTable),
     Owned(&'static OwnedTable),
     State,
+    StreamChunk,
 }
 
 const OF_COMPOSITES: [(DumpRowKind, &str); 10] = [
@@ -86,7 +89,9 @@ pub(crate) fn statements() -> impl Iterator<Item = (DumpRowKind, Cow<'static, st
     let owned = OWNED.iter().map(|owned| (DumpRowKind::Owned(owned), Cow::Owned(owned.select())));
     let state = format!("SELECT {} FROM {}", STATE.columns, STATE.name);
     let state = (DumpRowKind::State, Cow::Owned(state));
-    of_composites.into_iter().chain(named).chain(owned).chain([state])
+    let chunks = format!("SELECT {} FROM {}", STREAM_CHUNKS.columns, STREAM_CHUNKS.name);
+    let chunks = (DumpRowKind::StreamChunk, Cow::Owned(chunks));
+    of_composites.into_iter().chain(named).chain(owned).chain([state, chunks])
 }
 
 /// Adds a row of a dump to the view.
@@ -140,6 +145,7 @@ pub(crate) fn put(
             let (key, value) = state(row)?;
             view.put_state(key, value);
         }
+        DumpRowKind::StreamChunk => view.put_stream_chunk(stream_chunk(row)?),
         DumpRowKind::FirstVersion => {
             let version = number(row, 0, &"first_version", "version")?.cast_unsigned();
             view.raise_first_version(Version(version));

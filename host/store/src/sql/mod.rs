@@ -36,6 +36,7 @@ pub(crate) use rows::{
     promise_tables, ready, records, small, task, text, wake,
 };
 pub(crate) use table::{
-    ColumnKind, NAMED, NamedTable, OWNED, OwnedTable, STATE, SqlTable, schedule, schedule_columns,
+    ColumnKind, NAMED, NamedTable, OWNED, OwnedTable, STATE, STREAM_CHUNKS, SqlTable, schedule,
+    schedule_columns, stream_chunk,
 };
 pub(crate) use wipe::wipe;

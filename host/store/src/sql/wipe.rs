@@ -1,12 +1,13 @@
 //! Deletes everything except modules, aliases and hosts: for debugging, behind a flag.
 
-use super::table::{NAMED, OWNED, PARTS, STATE};
+use super::table::{NAMED, OWNED, PARTS, STATE, STREAM_CHUNKS};
 
 /// The statements in execution order: rows before the rows they reference, and tasks before the
 /// facts of sagas, which must not be deleted before their tasks.
 pub(crate) fn wipe() -> impl Iterator<Item = String> {
     let owned = OWNED.iter().map(|owned| owned.table.name);
     let named = NAMED.iter().map(|named| named.table.name);
-    let tables = PARTS.into_iter().chain(owned).chain(["promises", STATE.name]).chain(named);
+    let others = ["promises", STATE.name, STREAM_CHUNKS.name];
+    let tables = PARTS.into_iter().chain(owned).chain(others).chain(named);
     tables.map(|table| format!("DELETE FROM {table}"))
 }

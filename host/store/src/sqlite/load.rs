@@ -17,7 +17,7 @@ use segno_core::{
 use super::{
     connection::{Connection, FailedStatement},
     journal_buffer::JournalBuffer,
-    tables::{NAMED_STATEMENTS, OWNED_STATEMENTS},
+    tables::{NAMED_STATEMENTS, OWNED_STATEMENTS, STREAM_DATA_STATEMENTS},
     writer_cache::WriterCache,
 };
 use crate::{
@@ -255,6 +255,13 @@ pub(super) fn load(
                 sql::put_owned(cache, statements.of, row)
             })?;
         }
+    }
+    if !wanted.stream_data.is_empty() {
+        let (name, text) = ("load the data of streams", &STREAM_DATA_STATEMENTS.load);
+        fetch(connection, name, text, &wanted.stream_data, |row| {
+            cache.view.put_stream_chunk(sql::stream_chunk(row)?);
+            Ok(())
+        })?;
     }
     load_round(connection, cache, &wanted)?;
     if !wanted.held_by.is_empty() {

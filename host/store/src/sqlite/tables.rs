@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crate::sql::{NAMED, NamedTable, OWNED, OwnedTable, STATE, SqlTable};
+use crate::sql::{NAMED, NamedTable, OWNED, OwnedTable, STATE, STREAM_CHUNKS, SqlTable};
 
 /// Statements for one table of [`NAMED`].
 pub(super) struct NamedStatements {
@@ -38,6 +38,35 @@ pub(super) static STATE_STATEMENTS: LazyLock<StateStatements> = LazyLock::new(||
         clear: format!("DELETE FROM {name} WHERE {} = ?", STATE.first()),
         delete: format!("DELETE FROM {name} WHERE {}", keys.collect::<Vec<_>>().join(" AND ")),
         put: put(&STATE),
+    }
+});
+
+/// Statements for the data of streams.
+pub(super) struct StreamDataStatements {
+    /// Selects all data of streams.
+    pub(super) load: String,
+    /// Deletes all data of a stream.
+    pub(super) clear: String,
+    pub(super) put: String,
+    /// Deletes the data of all streams of an execution, by its id.
+    pub(super) remove_data: String,
+    /// Deletes all streams of an execution, by its id.
+    pub(super) remove: String,
+}
+
+pub(super) static STREAM_DATA_STATEMENTS: LazyLock<StreamDataStatements> = LazyLock::new(|| {
+    let name = STREAM_CHUNKS.name;
+    StreamDataStatements {
+        load: format!(
+            "SELECT {} FROM json_each(?1) wanted JOIN {name} ON {name}.stream = wanted.value",
+            STREAM_CHUNKS.of_table(0)
+        ),
+        clear: format!("DELETE FROM {name} WHERE stream = ?"),
+        put: put(&STREAM_CHUNKS),
+        remove_data: format!(
+            "DELETE FROM {name} WHERE stream IN (SELECT id FROM streams WHERE owner = ?)"
+        ),
+        remove: "DELETE FROM streams WHERE owner = ?".to_owned(),
     }
 });
 
@@ -85,5 +114,7 @@ pub(super) fn statements() -> Vec<&'static str> {
     let owned = OWNED_STATEMENTS.iter().flat_map(|of| [&*of.load, &of.put, &of.remove]);
     let StateStatements { clear, delete, put } = &*STATE_STATEMENTS;
     let state = [clear, delete, put].map(String::as_str);
-    named.chain(owned).chain(state).collect()
+    let data = &*STREAM_DATA_STATEMENTS;
+    let data = [&data.load, &data.clear, &data.put, &data.remove_data, &data.remove];
+    named.chain(owned).chain(state).chain(data.map(String::as_str)).collect()
 }

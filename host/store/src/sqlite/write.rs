@@ -10,7 +10,7 @@ use segno_core::{
 
 use super::{
     connection::{Connection, FailedStatement, NamedStatement},
-    tables::{NAMED_STATEMENTS, OWNED_STATEMENTS, STATE_STATEMENTS},
+    tables::{NAMED_STATEMENTS, OWNED_STATEMENTS, STATE_STATEMENTS, STREAM_DATA_STATEMENTS},
     writer_cache::WriterCache,
 };
 use crate::sql::{Cache, DeltaRows, RowIds, SqlCell};
@@ -180,7 +180,10 @@ pub(super) fn write(
     let (statements, name) = (&*STATE_STATEMENTS, "write the state of objects");
     connection.each_of(name, &statements.clear, &written.state.cleared)?;
     connection.each_of(name, &statements.delete, &written.state.deleted)?;
-    connection.each_of(name, &statements.put, &written.state.put)
+    connection.each_of(name, &statements.put, &written.state.put)?;
+    let (statements, name) = (&*STREAM_DATA_STATEMENTS, "write the data of streams");
+    connection.each_of(name, &statements.clear, &written.stream_data.cleared)?;
+    connection.each_of(name, &statements.put, &written.stream_data.put)
 }
 
 /// Removes the promises that `delta` removes, with all rows that belong to them.
@@ -201,6 +204,10 @@ pub(super) fn remove(
     for statements in OWNED_STATEMENTS.iter() {
         connection.each_of(statements.of.remove, &statements.remove, &rows)?;
     }
+    let ids: Vec<_> = delta.removed.iter().map(|id| [SqlCell::from(id.as_str())]).collect();
+    let (statements, name) = (&*STREAM_DATA_STATEMENTS, "remove streams");
+    connection.each_of(name, &statements.remove_data, &ids)?;
+    connection.each_of(name, &statements.remove, &ids)?;
     connection.each(&REMOVE_PROMISES, &rows)
 }
 

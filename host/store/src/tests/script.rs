@@ -180,7 +180,15 @@ fn fork(dice: &mut Dice, seen: &Snapshot, id: PromiseId) -> Command {
     let new = new(id.as_str(), &[(tags::TARGET, target)], Timestamp::NEVER);
     let module = dice.of(&[None, Some(MODULE), Some(Digest([9; 32]))]);
     let set = vec![CommandIndex(0)];
-    Command::InvocationFork(Box::new(Fork { new, module, of: of.clone(), set, records, kept }))
+    Command::InvocationFork(Box::new(Fork {
+        new,
+        module,
+        of: of.clone(),
+        set,
+        records,
+        kept,
+        streams: Vec::new(),
+    }))
 }
 
 /// An update, usually of a workflow that has seen everything so far.

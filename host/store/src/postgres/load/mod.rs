@@ -58,7 +58,10 @@ use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _, postgres::PgRow
 pub use self::plan::{LoadStep, PLAN};
 use self::round::WantedAdmissions;
 use super::{
-    claims::TransactionId, failure::FailedStatement, fields::escape, tables::OWNED_STATEMENTS,
+    claims::TransactionId,
+    failure::FailedStatement,
+    fields::escape,
+    tables::{OWNED_STATEMENTS, STREAM_DATA_STATEMENTS},
     write::WrittenNames,
 };
 use crate::sql::{
@@ -170,7 +173,10 @@ impl LockedRows {
                 LoadStep::Rest { again } => {
                     self.load_parts(connection, cache, &wanted, again).await?;
                 }
-                LoadStep::Owned => self.load_owned(connection, cache, &wanted).await?,
+                LoadStep::Owned => {
+                    self.load_owned(connection, cache, &wanted).await?;
+                    self.load_stream_data(connection, cache, &wanted).await?;
+                }
             }
         }
         for (invocation, from) in &wanted.tails {
@@ -262,6 +268,27 @@ impl LockedRows {
             for row in &connection.fetch_all(query).await.map_err(FailedStatement::of(name))? {
                 sql::put_owned(cache, statements.of, row).map_err(FailedStatement::of(name))?;
             }
+        }
+        Ok(())
+    }
+
+    /// Loads the data of streams, whose rows are locked.
+    async fn load_stream_data(
+        &mut self,
+        connection: &mut PgConnection,
+        cache: &mut Cache,
+        wanted: &Footprint,
+    ) -> Result<(), FailedStatement> {
+        if wanted.stream_data.is_empty() {
+            return Ok(());
+        }
+        let name = "load the data of streams";
+        let ids: Vec<_> = wanted.stream_data.iter().map(|id| escape(id.as_str())).collect();
+        self.statements += 1;
+        let query = sqlx::query(AssertSqlSafe(STREAM_DATA_STATEMENTS.load.as_str())).bind(ids);
+        for row in &connection.fetch_all(query).await.map_err(FailedStatement::of(name))? {
+            let chunk = sql::stream_chunk(row).map_err(FailedStatement::of(name))?;
+            cache.view.put_stream_chunk(chunk);
         }
         Ok(())
     }

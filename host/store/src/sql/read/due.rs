@@ -7,7 +7,7 @@
 
 use segno_core::{
     command::Command,
-    id::{PromiseId, ScheduleId},
+    id::{PromiseId, ScheduleId, StreamId},
     limit::LimitName,
     promise::{OutboxMessageKind, TaskStatus},
     time::Timestamp,
@@ -74,6 +74,15 @@ const LIMITS: Select = Select::common(
     SELECT NULL, min(due_at) FROM limits WHERE due_at IS NOT NULL AND due_at > $1",
 );
 
+const STREAMS: Select = Select::common(
+    "
+    SELECT * FROM (
+    SELECT id, due_at FROM streams
+     WHERE due_at IS NOT NULL AND due_at <= $1 ORDER BY due_at, id LIMIT $2) AS due
+     UNION ALL
+    SELECT NULL, min(due_at) FROM streams WHERE due_at IS NOT NULL AND due_at > $1",
+);
+
 const OUTBOX: Select = Select::common(
     "
     SELECT * FROM (
@@ -94,7 +103,8 @@ const READY: Select = Select::common(
      ORDER BY tasks.n LIMIT $3",
 );
 
-/// Due commands, at most `limit`: deadlines, then leases and retries, then schedules, then limits.
+/// Due commands, at most `limit`: deadlines, then leases and retries, then schedules, then limits,
+/// then streams.
 pub(super) async fn due<S: DatabaseSession>(
     session: &mut S,
     now: Timestamp,
@@ -130,7 +140,12 @@ pub(super) async fn due<S: DatabaseSession>(
     let limits = first_due(session, &LIMITS, parameters(now, left), left, |_, id| {
         Ok(Command::LimitDue { name: LimitName::from(id.as_str()) })
     });
-    Ok(due.and(limits.await?))
+    let due = due.and(limits.await?);
+    let left = limit.saturating_sub(due.commands.len() as u32);
+    let streams = first_due(session, &STREAMS, parameters(now, left), left, |_, id| {
+        Ok(Command::StreamDue { id: StreamId::from(id.as_str()) })
+    });
+    Ok(due.and(streams.await?))
 }
 
 /// Due messages of a kind, at most `limit`.
@@ -192,4 +207,5 @@ async fn first_due<S: DatabaseSession, const PARAMETERS: usize>(
 
 /// The statements, for tests of query plans.
 #[cfg(test)]
-pub(super) static STATEMENTS: &[Select] = &[DEADLINES, TIMERS, SCHEDULES, LIMITS, OUTBOX, READY];
+pub(super) static STATEMENTS: &[Select] =
+    &[DEADLINES, TIMERS, SCHEDULES, LIMITS, STREAMS, OUTBOX, READY];

@@ -28,6 +28,7 @@ mod reader;
 mod scan;
 mod schedules;
 mod size;
+mod streams;
 
 pub(crate) use self::{
     due::ExpiredLeases,
@@ -68,6 +69,7 @@ pub(crate) fn statements(kind: DatabaseKind) -> Vec<&'static str> {
         call_tree::STATEMENTS,
         examine::STATEMENTS,
         scan::STATEMENTS,
+        streams::STATEMENTS,
     ];
     all.into_iter().flatten().map(|select| select.text(kind)).collect()
 }
@@ -86,6 +88,7 @@ pub(crate) fn walked_by_index(kind: DatabaseKind) -> Vec<&'static str> {
         objects::STATEMENTS,
         limits::STATEMENTS,
         call_tree::STATEMENTS,
+        streams::STATEMENTS,
     ];
     all.into_iter().flatten().map(|select| select.text(kind)).collect()
 }

@@ -5,12 +5,13 @@ use std::{collections::BTreeMap, sync::Arc};
 use async_trait::async_trait;
 use segno_core::{
     graph::{NodeEvent, NodeRow},
-    id::{Digest, ObjectId, PromiseId, ScheduleId},
+    id::{Digest, ObjectId, PromiseId, ScheduleId, StreamId},
     invocation::Record,
     limit::{Limit, LimitName, LimitPosition, Partition, PartitionId},
     promise::{OutboxMessageKind, Promise, Schedule},
     saga::{Fact, FactKey},
     snapshot::Snapshot,
+    stream::{DurableStream, StreamChunk},
     time::Timestamp,
     value::{Payload, Text},
 };
@@ -22,7 +23,7 @@ use super::{
     dump, events, examine, export, facts, failed, find, gather, graph_nodes, journal, limits, list,
     modules, objects, promises, refused, scan, schedules,
     session::{DatabaseKind, DatabaseSession as _, SqlDialect, UnmergedJournals as _},
-    size,
+    size, streams,
 };
 use crate::{
     AdmittedFilter, CallTree, ChildRow, DueWork, EventPosition, EventRow, ExaminedPage,
@@ -209,6 +210,35 @@ impl<D: SqlDialect> Read for Reader<D> {
         let name = "read sizes of promises";
         let mut connection = self.connection(name).await?;
         promises::sizes(&mut *connection, ids).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn stream(&self, id: &StreamId) -> Result<Option<DurableStream>, StoreError> {
+        let name = "read a stream";
+        let mut connection = self.connection(name).await?;
+        streams::stream(&mut *connection, id).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn streams_of(&self, owner: &PromiseId) -> Result<Vec<DurableStream>, StoreError> {
+        let name = "list the streams of an execution";
+        let mut connection = self.connection(name).await?;
+        streams::of_execution(&mut *connection, owner).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn stream_data(
+        &self,
+        id: &StreamId,
+        from: u64,
+        bytes_max: usize,
+    ) -> Result<Vec<StreamChunk>, StoreError> {
+        let name = "read the data of a stream";
+        let mut connection = self.connection(name).await?;
+        streams::data(&mut *connection, id, from, bytes_max).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn stream_kept(&self, id: &StreamId, writer: &PromiseId) -> Result<u64, StoreError> {
+        let name = "count the items of an activity";
+        let mut connection = self.connection(name).await?;
+        streams::kept(&mut *connection, id, writer).await.map_err(failed::<D, _>(name))
     }
 
     async fn object_state(

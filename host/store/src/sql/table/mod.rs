@@ -18,6 +18,8 @@ mod place;
 mod resource;
 mod schedule;
 mod state;
+mod stream;
+mod stream_chunk;
 mod tree_count;
 
 pub(crate) use self::{
@@ -33,6 +35,8 @@ pub(crate) use self::{
     place::place,
     schedule::{schedule, schedule_columns},
     state::{STATE, StateRows, state},
+    stream::stream,
+    stream_chunk::{STREAM_CHUNKS, StreamDataRows, stream_chunk},
 };
 
 /// The tables of composites, except for promises, which these rows reference.
@@ -40,7 +44,7 @@ pub(crate) const PARTS: [&str; 7] =
     ["callbacks", "listeners", "outbox", "journal", "logs", "signal_keys", "tasks"];
 
 /// All named tables, in the order in which their rows are locked.
-pub(crate) static NAMED: [NamedTable; 7] = [
+pub(crate) static NAMED: [NamedTable; 8] = [
     schedule::ROWS,
     resource::ROWS,
     lease::ROWS,
@@ -48,6 +52,7 @@ pub(crate) static NAMED: [NamedTable; 7] = [
     limit::ROWS,
     partition::ROWS,
     tree_count::ROWS,
+    stream::ROWS,
 ];
 
 /// All owned tables.
@@ -58,5 +63,5 @@ pub(crate) static OWNED: [OwnedTable; 4] =
 pub(crate) fn all() -> impl Iterator<Item = &'static str> {
     let named = NAMED.iter().map(|named| named.table.name);
     let owned = OWNED.iter().map(|owned| owned.table.name);
-    PARTS.into_iter().chain(["promises", STATE.name]).chain(named).chain(owned)
+    PARTS.into_iter().chain(["promises", STATE.name, STREAM_CHUNKS.name]).chain(named).chain(owned)
 }
