@@ -25,6 +25,7 @@ pub mod recovery;
 pub mod resend;
 pub mod signal_check;
 pub mod slots;
+pub mod stream_watch;
 pub mod stuck;
 pub mod target;
 pub mod traces;

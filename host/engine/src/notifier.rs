@@ -15,7 +15,7 @@ use tokio::sync::{Notify, mpsc, watch};
 
 use crate::{
     changes::ChangeWatchers, commit_latency::CommitLatency, delivery::Channels, metrics::Metrics,
-    traces::TraceSender,
+    stream_watch::StreamWatchers, traces::TraceSender,
 };
 
 /// Maximum number of effects queued for the dispatcher. Beyond it, the scan of the store finds the
@@ -52,6 +52,8 @@ pub struct CommitNotifier {
     events: watch::Sender<u64>,
     /// The watchers of changed promises.
     pub changes: Arc<ChangeWatchers>,
+    /// The live readers of streams.
+    pub streams: Arc<StreamWatchers>,
     pub(crate) channels: Arc<Channels>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) commit_latency: Arc<CommitLatency>,
@@ -71,6 +73,7 @@ impl Default for CommitNotifier {
             elsewhere: Notify::new(),
             events: watch::Sender::new(0),
             changes: Arc::default(),
+            streams: Arc::default(),
             channels: Arc::default(),
             metrics: Arc::default(),
             commit_latency: Arc::default(),
@@ -176,6 +179,7 @@ impl CommitNotifier {
                 }
             }
             Effect::Wanted(key) => self.channels.wanted(key),
+            Effect::StreamChanged(id) => self.streams.changed(id),
             Effect::Unread { id, signals, promises } => {
                 let names =
                     promises.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");

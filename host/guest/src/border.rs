@@ -8,8 +8,9 @@ use segno_core::json;
 use super::{
     StopReason,
     commands::{
-        CallCommand, ContinueAsNewCommand, GuestCommand, HttpCommand, PublishCommand, SendCommand,
-        SendSignalCommand, SetStateCommand, SettleCommand, SettleObjectPromiseCommand, StepCommand,
+        AppendStreamCommand, CallCommand, ContinueAsNewCommand, GuestCommand, HttpCommand,
+        PublishCommand, SendCommand, SendSignalCommand, SetStateCommand, SettleCommand,
+        SettleObjectPromiseCommand, StepCommand,
     },
     contract::{CallOptions, Failure, Outcome, Payload, RetryOptions},
 };
@@ -68,7 +69,11 @@ impl GuestCommand {
             Self::ContinueAsNew(ContinueAsNewCommand { input, .. }) => {
                 is_json(input, || "input of the next generation".to_owned())
             }
+            Self::AppendStream(AppendStreamCommand { name, item, .. }) => {
+                is_json(item, || format!("item of the stream `{name}`"))
+            }
             Self::Sleep(_)
+            | Self::CloseStream(_)
             | Self::Unread(_)
             | Self::Promise(_)
             | Self::Cancel(_)

@@ -56,6 +56,10 @@ pub enum GuestCommand {
     Unread(UnreadCommand),
     /// Ends this generation and starts the next one.
     ContinueAsNew(ContinueAsNewCommand),
+    /// Appends to a stream of the invocation.
+    AppendStream(AppendStreamCommand),
+    /// Closes a stream of the invocation.
+    CloseStream(CloseStreamCommand),
 }
 
 /// The arguments of [`GuestCommand::Call`].
@@ -217,6 +221,23 @@ pub struct ContinueAsNewCommand {
     pub same_code: bool,
 }
 
+/// The arguments of [`GuestCommand::AppendStream`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct AppendStreamCommand {
+    /// Name of the stream.
+    pub name: String,
+    pub content_type: String,
+    pub item: Payload,
+}
+
+/// The arguments of [`GuestCommand::CloseStream`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct CloseStreamCommand {
+    /// Name of the stream.
+    pub name: String,
+    pub content_type: String,
+}
+
 impl GuestCommand {
     /// Size of the command's texts and payloads, in bytes.
     pub fn size(&self) -> usize {
@@ -246,6 +267,12 @@ impl GuestCommand {
             }
             Self::Unread(UnreadCommand { signals }) => size_of_val(signals.as_slice()),
             Self::ContinueAsNew(ContinueAsNewCommand { input, .. }) => size(input),
+            Self::AppendStream(AppendStreamCommand { name, content_type, item }) => {
+                name.len() + content_type.len() + size(item)
+            }
+            Self::CloseStream(CloseStreamCommand { name, content_type }) => {
+                name.len() + content_type.len()
+            }
         }
     }
 }
@@ -289,5 +316,6 @@ variants! {
     GetState: GetStateCommand, StateNames: StateNamesCommand, SetState: SetStateCommand, ClearState: ClearStateCommand,
     ClearAllState: ClearAllStateCommand, WaitObjectPromise: WaitObjectPromiseCommand,
     PeekObjectPromise: PeekObjectPromiseCommand, SettleObjectPromise: SettleObjectPromiseCommand,
-    SendSignal: SendSignalCommand, Unread: UnreadCommand, ContinueAsNew: ContinueAsNewCommand
+    SendSignal: SendSignalCommand, Unread: UnreadCommand, ContinueAsNew: ContinueAsNewCommand,
+    AppendStream: AppendStreamCommand, CloseStream: CloseStreamCommand
 }

@@ -12,6 +12,7 @@ pub mod bindings {
             default: trappable,
             "segno:workflow/activity": async | trappable,
             "segno:workflow/files": async | trappable,
+            "segno:workflow/activity-streams": async | trappable,
         },
         exports: { default: async },
         additional_derives: [PartialEq, Clone, serde::Serialize, serde::Deserialize],

@@ -79,6 +79,7 @@ mod schemas;
 mod signals;
 mod snapshot;
 mod state;
+mod streams;
 mod text;
 mod validate;
 mod workflow;
@@ -156,8 +157,35 @@ pub trait ActivityHost: Send + Sync {
     /// module.
     async fn http(&self, request: HttpRequest) -> Result<HttpResponse, Failure>;
 
+    /// Returns the number of positions of a stream that this call has appended and the store has.
+    ///
+    /// # Errors
+    /// A failure for the guest.
+    async fn stream_kept(&self, name: &str) -> Result<u64, Failure> {
+        Err(no_streams(name))
+    }
+
+    /// Appends to a stream, now or within a moment. Waits while too much is gathered.
+    ///
+    /// # Errors
+    /// A failure for the guest, possibly of an earlier item.
+    async fn stream_append(
+        &self,
+        name: &str,
+        _content_type: &str,
+        _item: Payload,
+    ) -> Result<(), Failure> {
+        Err(no_streams(name))
+    }
+
     /// Stores a log line with the invocation.
     fn log(&self, level: Level, message: String);
+}
+
+/// The failure where another runtime keeps the journal.
+fn no_streams(name: &str) -> Failure {
+    let message = format!("the stream `{name}` cannot be written: this runtime has no streams");
+    Failure { code: 422, message, details: None }
 }
 
 /// Outbound HTTP of the host: policy and client.

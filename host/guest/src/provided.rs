@@ -7,8 +7,8 @@ use wasmtime::{
 
 use super::{
     bindings::segno::workflow::{
-        activity, configuration, files, generations, journal, object_promises, sagas, signals,
-        state,
+        activity, activity_streams, configuration, files, generations, journal, object_promises,
+        sagas, signals, state, streams,
     },
     versions::{VERSIONS, imports, interface},
 };
@@ -21,7 +21,9 @@ pub(super) trait ImportHost:
     + object_promises::Host
     + signals::Host
     + generations::Host
+    + streams::Host
     + activity::Host
+    + activity_streams::Host
     + configuration::Host
     + files::Host
     + Send
@@ -36,7 +38,9 @@ impl<T> ImportHost for T where
         + object_promises::Host
         + signals::Host
         + generations::Host
+        + streams::Host
         + activity::Host
+        + activity_streams::Host
         + configuration::Host
         + files::Host
         + Send
@@ -101,7 +105,9 @@ pub(super) fn provide<T: ImportHost>(linker: &mut Linker<T>) -> wasmtime::Result
         of("object-promises", object_promises)?;
         of("signals", signals)?;
         of("generations", generations)?;
+        of("streams", streams)?;
         of("activity", activity)?;
+        of("activity-streams", activity_streams)?;
         of("configuration", configuration)?;
         of("files", files)?;
     }
@@ -175,6 +181,24 @@ fn object_promises<T: ImportHost>(mut instance: LinkerInstance<'_, T>) -> wasmti
         "wait" = wait(name);
         "peek" = peek(name);
         "settle" = settle(name, outcome);
+    } silent {
+    } }
+    Ok(())
+}
+
+fn streams<T: ImportHost>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
+    functions! { instance, streams: answering {
+        "append" = append(name, content_type, item);
+        "close" = close(name, content_type);
+    } silent {
+    } }
+    Ok(())
+}
+
+fn activity_streams<T: ImportHost>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
+    waiting_functions! { instance, activity_streams: answering {
+        "kept" = kept(name);
+        "append" = append(name, content_type, item);
     } silent {
     } }
     Ok(())

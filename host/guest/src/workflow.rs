@@ -281,7 +281,7 @@ no_files! {
     remove(String) -> ();
 }
 
-fn for_activities(function: &str, instead: &str) -> wasmtime::Error {
+pub(super) fn for_activities(function: &str, instead: &str) -> wasmtime::Error {
     TrapCause::Refused(format!(
         "`segno:workflow/{function}` is for activities, and this is a workflow: {instead}"
     ))

@@ -204,6 +204,14 @@ impl StreamJournal {
                     send.name, send.invocation
                 ),
             )),
+            GuestCommand::AppendStream(commands::AppendStreamCommand { name, .. })
+            | GuestCommand::CloseStream(commands::CloseStreamCommand { name, .. }) => {
+                let message = format!(
+                    "the stream `{name}` cannot be written: a runtime of services has no streams"
+                );
+                self.finished = Some(values::failed(code::REFUSED, message));
+                CommandStart::Silent
+            }
             GuestCommand::ContinueAsNew(_) => {
                 let message = "a runtime of services has no generations: what lasts is the state of an object";
                 self.finished = Some(values::failed(code::REFUSED, message.to_owned()));

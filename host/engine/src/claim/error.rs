@@ -66,6 +66,7 @@ impl ExecutionError {
             | Refusal::IdTaken { .. }
             | Refusal::Tree { .. }
             | Refusal::Unreadable { .. }
+            | Refusal::Stream(_)
             | Refusal::NoSchedule(_) => Self::Halt(HaltReport::new("refused", refusal.to_string())),
         }
     }

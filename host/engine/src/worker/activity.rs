@@ -19,7 +19,7 @@ use segno_guest::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::http_step;
+use super::{attempt_streams::AttemptStreams, http_step};
 use crate::{
     attempt_limit,
     claim::{
@@ -75,7 +75,9 @@ impl Target for AttemptCode {
             is_bounded: policy(&promise, &self).is_ok_and(|policy| policy.max_attempts.is_some()),
             begun: CancellationToken::new(),
         };
-        let doing = perform(&beginning, &task, &promise, attempt, &self, lines.clone());
+        let streams = AttemptStreams::new(session.clone(), &promise);
+        let doing =
+            perform(&beginning, &task, &promise, attempt, &self, lines.clone(), streams.clone());
         let performed = tokio::select! {
             biased;
             () = session.active.abort.cancelled() => return ClaimEnd::Lost,
@@ -83,6 +85,10 @@ impl Target for AttemptCode {
             limit = beginning.passed(limit) => Ok(Outcome::Failure(attempt_limit::passed(attempt, limit))),
         };
         let logs = lines.take();
+        let performed = match (streams.end().await, performed) {
+            (Err(refused), Ok(Outcome::Success(_))) => Ok(Outcome::Failure(refused)),
+            (_, performed) => performed,
+        };
         let decision = performed
             .map(|outcome| decide(&session.active, &promise, &self, attempt, outcome))
             .unwrap_or_else(|error| AttemptDecision::Again(error.into()));
@@ -110,6 +116,7 @@ async fn perform(
     attempt: u32,
     kind: &AttemptCode,
     lines: Arc<AttemptLog>,
+    streams: Arc<AttemptStreams>,
 ) -> Result<Outcome, GuestError> {
     let ClaimSession { worker, active, .. } = &*beginning.session;
     let module = target::module_of(promise);
@@ -136,6 +143,7 @@ async fn perform(
                 beginning: beginning.clone(),
                 module: module.clone(),
                 lines,
+                streams,
             });
             worker.host.guests.perform(digest, &module, &function.name, input, context, host).await
         }
@@ -246,6 +254,7 @@ struct WorkerActivityHost {
     beginning: AttemptStart,
     module: String,
     lines: Arc<AttemptLog>,
+    streams: Arc<AttemptStreams>,
 }
 
 /// The start of an attempt, which may have to wait for a free instance.
@@ -294,6 +303,20 @@ impl ActivityHost for WorkerActivityHost {
         let session = &self.beginning.session;
         session.active.advance(1);
         session.host().outbound.send(&self.module, request).await
+    }
+
+    async fn stream_kept(&self, name: &str) -> Result<u64, Failure> {
+        self.streams.kept(name).await
+    }
+
+    async fn stream_append(
+        &self,
+        name: &str,
+        content_type: &str,
+        item: Payload,
+    ) -> Result<(), Failure> {
+        self.beginning.session.active.advance(1);
+        self.streams.append(name, content_type, &item).await
     }
 
     fn log(&self, level: Level, message: String) {

@@ -163,6 +163,7 @@ fn hear(worker: &WorkerContext, effect: Effect, slots: &SlotPool, queue: &mut Of
         | Effect::TimerChanged { .. }
         | Effect::Outbox(_)
         | Effect::Wanted(_)
+        | Effect::StreamChanged(_)
         | Effect::Unread { .. }
         | Effect::Skipped { .. }
         | Effect::OccurrenceFailed { .. }

@@ -9,6 +9,7 @@
 mod acquire;
 mod activity;
 mod asking;
+mod attempt_streams;
 pub(crate) mod context;
 mod dispatcher;
 mod execution;

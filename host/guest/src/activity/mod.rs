@@ -6,6 +6,7 @@
 mod files;
 mod imports;
 mod state;
+mod streams;
 mod wasi;
 
 use std::sync::Arc;

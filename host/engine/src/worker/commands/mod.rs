@@ -19,6 +19,7 @@ mod signals;
 mod site;
 mod sleep;
 mod state;
+mod streams;
 mod too_far;
 
 use segno_core::{
@@ -137,6 +138,8 @@ pub fn rules(command: &GuestCommand) -> &dyn CommandRules {
         GuestCommand::SendSignal(send) => send,
         GuestCommand::Unread(unread) => unread,
         GuestCommand::ContinueAsNew(next) => next,
+        GuestCommand::AppendStream(append) => append,
+        GuestCommand::CloseStream(close) => close,
     }
 }
 

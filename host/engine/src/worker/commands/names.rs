@@ -8,8 +8,9 @@ use segno_core::{
 use segno_guest::{
     Failure, GuestCommand,
     commands::{
-        CallCommand, ClearStateCommand, GetStateCommand, PeekObjectPromiseCommand, SendCommand,
-        SetStateCommand, SettleObjectPromiseCommand, WaitObjectPromiseCommand,
+        AppendStreamCommand, CallCommand, ClearStateCommand, CloseStreamCommand, GetStateCommand,
+        PeekObjectPromiseCommand, SendCommand, SetStateCommand, SettleObjectPromiseCommand,
+        WaitObjectPromiseCommand,
     },
 };
 
@@ -17,6 +18,7 @@ use crate::values::code;
 
 const PROMISE: &str = "the name of the promise";
 const STATE: &str = "the name of a part of the state";
+const STREAM: &str = "the name of the stream";
 const LABEL: &str = "the name of the label";
 
 /// The failure of a command that would create something under an invalid name. `None` if its names
@@ -48,7 +50,13 @@ pub fn nameless(command: &GuestCommand) -> Option<Failure> {
 
 /// True if no event completes the command, so that a failure can only end the invocation.
 pub fn is_silent(command: &GuestCommand) -> bool {
-    matches!(command, GuestCommand::SetState(_) | GuestCommand::ClearState(_))
+    matches!(
+        command,
+        GuestCommand::SetState(_)
+            | GuestCommand::ClearState(_)
+            | GuestCommand::AppendStream(_)
+            | GuestCommand::CloseStream(_)
+    )
 }
 
 fn checked(command: &GuestCommand) -> Result<(), String> {
@@ -69,6 +77,8 @@ fn checked(command: &GuestCommand) -> Result<(), String> {
         | GuestCommand::SettleObjectPromise(SettleObjectPromiseCommand { name, .. }) => {
             made(PROMISE, name)
         }
+        GuestCommand::AppendStream(AppendStreamCommand { name, .. })
+        | GuestCommand::CloseStream(CloseStreamCommand { name, .. }) => made(STREAM, name),
         // These commands create nothing, and may refer to what an earlier version created.
         GuestCommand::GetState(GetStateCommand { name })
         | GuestCommand::ClearState(ClearStateCommand { name }) => reached(STATE, name),

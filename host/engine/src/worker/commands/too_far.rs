@@ -33,7 +33,9 @@ pub fn too_far(command: &GuestCommand, at: Timestamp) -> Option<String> {
         | GuestCommand::SettleObjectPromise(_)
         | GuestCommand::SendSignal(_)
         | GuestCommand::Unread(_)
-        | GuestCommand::ContinueAsNew(_) => None,
+        | GuestCommand::ContinueAsNew(_)
+        | GuestCommand::AppendStream(_)
+        | GuestCommand::CloseStream(_) => None,
     }
 }
 

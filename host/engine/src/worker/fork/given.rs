@@ -23,7 +23,9 @@ pub(super) fn misfit(kind: CommandKind, outcome: &Outcome) -> Option<String> {
             | CommandKind::ClearAllState
             | CommandKind::Signal
             | CommandKind::Unread
-            | CommandKind::ContinueAsNew,
+            | CommandKind::ContinueAsNew
+            | CommandKind::AppendStream
+            | CommandKind::CloseStream,
             _,
         ) => "has no result: it is done with its record",
         (

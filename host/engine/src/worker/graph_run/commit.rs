@@ -124,6 +124,7 @@ pub(super) fn parts(acts: Vec<FenceOperation>) -> Vec<Vec<FenceOperation>> {
             | FenceOperation::Publish { .. }
             | FenceOperation::Node { .. }
             | FenceOperation::State(_)
+            | FenceOperation::Stream(_)
             | FenceOperation::Elapsed { .. }
             | FenceOperation::UnlessAsked
             | FenceOperation::ObjectPromise { .. } => 0,

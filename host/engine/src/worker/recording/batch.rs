@@ -42,7 +42,12 @@ impl CommitBatch {
     /// the outbox, and state is written, only together with the record of the command.
     pub fn is_divisible(&self) -> bool {
         let with_record = |action: &FenceAction| {
-            matches!(action.act, FenceOperation::Publish { .. } | FenceOperation::State(_))
+            matches!(
+                action.act,
+                FenceOperation::Publish { .. }
+                    | FenceOperation::State(_)
+                    | FenceOperation::Stream(_)
+            )
         };
         self.records.len() > 1 && !self.actions.iter().any(with_record)
     }
