@@ -63,6 +63,12 @@ pub enum ApiError {
     /// A field has an invalid value.
     #[error("`{field}` {reason}")]
     BadField { field: &'static str, reason: String },
+    /// A header has an invalid value, or is missing.
+    #[error("the header `{header}` {reason}")]
+    BadHeader { header: String, reason: String },
+    /// The body is not what the address takes.
+    #[error("the body cannot be appended: {reason}")]
+    BadBody { reason: String },
     /// The text cannot be an id.
     #[error("{0}")]
     BadId(String),
@@ -232,6 +238,8 @@ impl ApiError {
             Self::BadQuery(_) => plain(kind::INVALID_QUERY),
             Self::BadPath(_) => plain(kind::INVALID_PATH),
             Self::BadField { field, .. } => (kind::INVALID_FIELD, json!({ "field": field })),
+            Self::BadHeader { header, .. } => (kind::INVALID_HEADER, json!({ "header": header })),
+            Self::BadBody { .. } => plain(kind::INVALID_BODY),
             Self::BadId(_) => plain(kind::INVALID_ID),
             Self::Unauthorized(_) => plain(kind::UNAUTHORIZED),
             Self::NoRights(_) => plain(kind::NOT_ALLOWED),

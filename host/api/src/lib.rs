@@ -61,6 +61,7 @@ mod session;
 mod shadow;
 mod start;
 mod stream;
+mod streams;
 mod tasks;
 mod tree;
 mod updates;

@@ -56,6 +56,9 @@ problem_kinds! {
         INVALID_PATH           "invalid-path"           "Invalid path";
         INVALID_FIELD          "invalid-field"          "Invalid field";
         INVALID_ID             "invalid-id"             "Invalid id";
+        INVALID_HEADER         "invalid-header"         "Invalid header";
+        INVALID_BODY           "invalid-body"           "Invalid body";
+        _                      "beyond-the-end"         "Refused";
         INVALID_TARGET         "invalid-target"         "Invalid target";
         BROKEN_BODY            "broken-body"            "Body not read";
         _                      "bad-request"            "Refused";
@@ -67,11 +70,13 @@ problem_kinds! {
         UNAUTHORIZED           "unauthorized"           "Token needed";
     } again {}
     FORBIDDEN "The request is for another host or from a page of another site: {}, {}; it lacks \
-               the header of its session: {}; or the token does not allow it: {}." {
+               the header of its session: {}; or the token does not allow it: {}; or \
+               a later epoch of its producer appends to the stream: {}." {
         FOREIGN_HOST           "foreign-host"           "Foreign host";
         FOREIGN_ORIGIN         "foreign-origin"         "Foreign origin";
         MISSING_CSRF           "missing-csrf"           "CSRF header needed";
         NOT_ALLOWED            "not-allowed"            "Not allowed by the token";
+        _                      "stale-epoch"            "Refused";
     } again {}
     NOT_FOUND "{}." {
         UNKNOWN_ROUTE          "unknown-route"          "No such route";
@@ -82,6 +87,7 @@ problem_kinds! {
         UNKNOWN_TASK           "unknown-task"           "Unknown task";
         UNKNOWN_SCHEDULE       "unknown-schedule"       "Unknown schedule";
         UNKNOWN_RESOURCE       "unknown-resource"       "Unknown resource";
+        UNKNOWN_STREAM         "unknown-stream"         "Unknown stream";
         UNKNOWN_QUERY          "unknown-query"          "Unknown query";
         UNKNOWN_UPDATE         "unknown-update"         "Unknown update";
     } again {
@@ -89,6 +95,7 @@ problem_kinds! {
     }
     METHOD_NOT_ALLOWED "{}." {
         METHOD_NOT_ALLOWED     "method-not-allowed"     "Method not allowed";
+        _                      "stream-of-execution"    "Refused";
     } again {}
     REQUEST_TIMEOUT "{}." {
         BODY_TOO_SLOW          "body-too-slow"          "Body too slow";
@@ -118,6 +125,11 @@ problem_kinds! {
         _                      "key-reused"             "Refused";
         _                      "stale-version"          "Refused";
         _                      "not-holder"             "Refused";
+        _                      "stream-closed"          "Refused";
+        _                      "stream-content-type"    "Refused";
+        _                      "stream-differs"         "Refused";
+        _                      "stream-sequence"        "Refused";
+        _                      "sequence-gap"           "Refused";
         NO_MODULE              "no-module"              "Refused";
         UNREADABLE_MODULE      "unreadable-module"      "Refused";
         UNREADABLE_INPUT       "unreadable-input"       "Refused";
@@ -128,8 +140,12 @@ problem_kinds! {
     } again {
         RUN_NOT_ENDED          "wrong-state"            "Refused";
     }
+    GONE "{}." {
+        _                      "stream-gone"            "Refused";
+    } again {}
     PAYLOAD_TOO_LARGE "{}." {
         BODY_TOO_LARGE         "body-too-large"         "Body too large";
+        _                      "too-large"              "Refused";
     } again {}
     UNSUPPORTED_MEDIA_TYPE "{}." {
         UNSUPPORTED_MEDIA_TYPE "unsupported-media-type" "Unsupported content type";

@@ -16,8 +16,8 @@ use super::{
     openapi::{self, OpenApiDocument},
     promises, queries,
     refusals::Refusals,
-    remove, replay, resources, restart, sagas, schedules, session, shadow, start, stream, tasks,
-    tree, updates, wait, why,
+    remove, replay, resources, restart, sagas, schedules, session, shadow, start, stream, streams,
+    tasks, tree, updates, wait, why,
 };
 
 /// The routes. The attribute of a handler declares its method, its path and its description.
@@ -73,6 +73,7 @@ fn described() -> OpenApiRouter<Api> {
         .routes(routes!(schedules::backfill))
         .routes(routes!(session::describe, session::open, session::close))
         .routes(routes!(stream::stream))
+        .routes(routes!(streams::list::list))
         .routes(routes!(events::list))
         .routes(routes!(events::acknowledge))
         .routes(routes!(tasks::list))
@@ -102,6 +103,7 @@ pub fn router(api: Api) -> Router {
     routes
         .merge(console::routes())
         .merge(docs::routes())
+        .merge(streams::routes())
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         // Bodies are limited when they are read.

@@ -96,7 +96,7 @@ pub use schedule::{
 };
 pub use session::Session;
 pub use start::{Accepted, SendSignal, SignalAccepted, StartInvocation, StartRetry, Started};
-pub use stream::{ChangedIds, StreamQuery};
+pub use stream::{ChangedIds, StreamList, StreamQuery, StreamView};
 pub use task::{
     ContinueInvocation, Continued, ReleaseTask, RemoveQuery, Removed, RestartInvocation, TaskPage,
     TaskQuery, TaskState, TaskView,

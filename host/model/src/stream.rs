@@ -24,3 +24,33 @@ pub struct ChangedIds {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub missed: bool,
 }
+
+/// The streams of an invocation, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StreamList {
+    /// The streams.
+    pub streams: Vec<StreamView>,
+}
+
+/// A durable stream of an invocation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StreamView {
+    /// Name within the invocation.
+    pub name: String,
+    /// Path of its address, where it is read and written by the Durable Streams protocol.
+    pub path: String,
+    /// `application/json` for a stream of messages, any other for bytes.
+    pub content_type: String,
+    /// Offset after the last item.
+    pub next_offset: String,
+    /// Number of messages or bytes.
+    pub length: u64,
+    /// Stored bytes.
+    pub bytes: u64,
+    /// True if nothing can be appended any more.
+    pub closed: bool,
+    /// Instant of the first append.
+    pub created_at_ms: i64,
+    /// Instant of the last append.
+    pub used_at_ms: i64,
+}

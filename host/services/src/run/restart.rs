@@ -113,7 +113,15 @@ impl RestartPrefix {
     /// The invocation that begins with these records, on this deployment.
     pub(crate) fn into_fork(self, new: NewPromise, deployment: Digest) -> Fork {
         let Self { of, records, .. } = self;
-        Fork { new, module: Some(deployment), of, set: Vec::new(), records, kept: Vec::new() }
+        Fork {
+            new,
+            module: Some(deployment),
+            of,
+            set: Vec::new(),
+            records,
+            kept: Vec::new(),
+            streams: Vec::new(),
+        }
     }
 }
 

@@ -1,0 +1,83 @@
+//! Durable streams over HTTP, by the Durable Streams protocol (version 1.0, with closure and forks).
+//!
+//! A stream is an address under `/v1/stream/`. That of an execution is `ID/stream/NAME`; any other
+//! path is a stream that belongs to nothing. `PUT` creates or forks, `POST` appends and closes,
+//! `GET` reads from an offset (at once, by long poll, or as server-sent events), `HEAD` describes,
+//! `DELETE` removes.
+
+mod answer;
+mod cursor;
+mod encoding;
+pub(crate) mod list;
+mod live;
+mod offset;
+mod read;
+mod request;
+mod server_sent;
+mod write;
+
+use axum::{
+    Router,
+    http::{HeaderName, HeaderValue, Method, StatusCode, header},
+    middleware,
+    response::{IntoResponse as _, Response},
+    routing,
+};
+
+use super::Api;
+
+/// The address under which all streams are.
+pub(crate) const PREFIX: &str = "/v1/stream/";
+
+pub(crate) const NEXT_OFFSET: HeaderName = HeaderName::from_static("stream-next-offset");
+const UP_TO_DATE: HeaderName = HeaderName::from_static("stream-up-to-date");
+const CURSOR: HeaderName = HeaderName::from_static("stream-cursor");
+pub(crate) const CLOSED: HeaderName = HeaderName::from_static("stream-closed");
+const LABEL: HeaderName = HeaderName::from_static("stream-seq");
+const TTL: HeaderName = HeaderName::from_static("stream-ttl");
+const EXPIRES_AT: HeaderName = HeaderName::from_static("stream-expires-at");
+const FORKED_FROM: HeaderName = HeaderName::from_static("stream-forked-from");
+const FORK_OFFSET: HeaderName = HeaderName::from_static("stream-fork-offset");
+const FORK_SUB_OFFSET: HeaderName = HeaderName::from_static("stream-fork-sub-offset");
+const PRODUCER_ID: HeaderName = HeaderName::from_static("producer-id");
+const PRODUCER_EPOCH: HeaderName = HeaderName::from_static("producer-epoch");
+const PRODUCER_SEQ: HeaderName = HeaderName::from_static("producer-seq");
+const EXPECTED_SEQ: HeaderName = HeaderName::from_static("producer-expected-seq");
+const RECEIVED_SEQ: HeaderName = HeaderName::from_static("producer-received-seq");
+
+/// The routes of the protocol. They are not in the OpenAPI document, because a stream has the
+/// content type of its author.
+pub(crate) fn routes() -> Router<Api> {
+    let methods = routing::put(write::create)
+        .post(write::append)
+        .delete(write::delete)
+        .get(read::read)
+        .head(read::describe)
+        .options(options);
+    Router::new()
+        .route("/v1/stream/{*path}", methods)
+        .layer(middleware::map_response(with_security_headers))
+}
+
+/// Answers a preflight. Pages of other sites are refused before this.
+async fn options() -> Response {
+    let methods = [Method::GET, Method::HEAD, Method::PUT, Method::POST, Method::DELETE];
+    let methods = methods.map(|method| method.to_string()).join(", ");
+    let mut answer = StatusCode::NO_CONTENT.into_response();
+    let headers = answer.headers_mut();
+    if let Ok(methods) = HeaderValue::from_str(&methods) {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods.clone());
+        headers.insert(header::ALLOW, methods);
+    }
+    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("*"));
+    answer
+}
+
+/// A browser must not guess another content type, nor load the data into pages of other sites.
+async fn with_security_headers(mut answer: Response) -> Response {
+    let headers = answer.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    let policy = HeaderName::from_static("cross-origin-resource-policy");
+    headers.insert(policy, HeaderValue::from_static("same-origin"));
+    answer
+}
