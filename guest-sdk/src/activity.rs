@@ -12,6 +12,7 @@ use crate::{
     log::Level,
     payload::{self, Payload},
     secret::Secret,
+    stream::AttemptStream,
     time::Timestamp,
 };
 
@@ -22,6 +23,13 @@ pub(crate) trait AttemptOperations: Send + Sync {
     fn log(&self, level: wit::Level, message: &str);
     fn env(&self, name: &str) -> Result<String, wit::Failure>;
     fn secret(&self, name: &str) -> Result<String, wit::Failure>;
+    fn stream_kept(&self, name: &str) -> Result<u64, wit::Failure>;
+    fn stream_append(
+        &self,
+        name: &str,
+        content_type: &str,
+        item: &Payload,
+    ) -> Result<(), wit::Failure>;
     fn files(&self) -> &dyn FileSystem;
 }
 
@@ -139,6 +147,12 @@ impl ActivityContext {
     /// The files of this module: `dirs` in the host's `policy.toml`.
     pub fn files(&self) -> Files<'_> {
         Files::new(self.0.attempt.files())
+    }
+
+    /// A stream of JSON messages of the workflow that called the activity, or of the activity
+    /// itself.
+    pub fn stream(&self, name: &str) -> AttemptStream<'_> {
+        AttemptStream::new(&*self.0.attempt, name)
     }
 
     /// Adds a line to the log.

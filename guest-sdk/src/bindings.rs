@@ -3156,6 +3156,120 @@ pub mod segno {
                 }
             }
         }
+        /// Streams of an invocation: what it writes while it runs, for readers outside. For workflows.
+        ///
+        /// A stream is an append-only sequence with a name: one segment of an address, up to 1,024 bytes. The first append makes it, with
+        /// its content type, which later appends repeat. A stream of `application/json` consists of messages, each of which is valid
+        /// JSON. Any other consists of bytes: text and bytes are appended as they are, and JSON that is a string stands for its text.
+        ///
+        /// All generations of an invocation write the same streams. A stream is closed at the end of the invocation, if not before.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod streams {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            pub type Payload = super::super::super::segno::workflow::types::Payload;
+            #[allow(unused_unsafe, clippy::all)]
+            /// Appends to a stream. It is stored together with the record of the command, completes at once, and has no event.
+            #[allow(async_fn_in_trait)]
+            pub fn append(name: &str, content_type: &str, item: &Payload) -> u32 {
+                unsafe {
+                    let vec0 = name;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let vec1 = content_type;
+                    let ptr1 = vec1.as_ptr().cast::<u8>();
+                    let len1 = vec1.len();
+                    use super::super::super::segno::workflow::types::Payload as V4;
+                    let (result5_0, result5_1, result5_2) = match item {
+                        V4::Json(e) => {
+                            let vec2 = e;
+                            let ptr2 = vec2.as_ptr().cast::<u8>();
+                            let len2 = vec2.len();
+                            (0i32, ptr2.cast_mut(), len2)
+                        }
+                        V4::Bytes(e) => {
+                            let vec3 = e;
+                            let ptr3 = vec3.as_ptr().cast::<u8>();
+                            let len3 = vec3.len();
+                            (1i32, ptr3.cast_mut(), len3)
+                        }
+                    };
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/streams@0.2.0")]
+                    unsafe extern "C" {
+                        #[link_name = "append"]
+                        fn wit_import6(
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                        ) -> i32;
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import6(
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: *mut u8,
+                        _: usize,
+                    ) -> i32 {
+                        unreachable!()
+                    }
+                    let ret = wit_import6(
+                        ptr0.cast_mut(),
+                        len0,
+                        ptr1.cast_mut(),
+                        len1,
+                        result5_0,
+                        result5_1,
+                        result5_2,
+                    );
+                    ret as u32
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Closes a stream: nothing is appended afterwards. As `append`.
+            #[allow(async_fn_in_trait)]
+            pub fn close(name: &str, content_type: &str) -> u32 {
+                unsafe {
+                    let vec0 = name;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let vec1 = content_type;
+                    let ptr1 = vec1.as_ptr().cast::<u8>();
+                    let len1 = vec1.len();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/streams@0.2.0")]
+                    unsafe extern "C" {
+                        #[link_name = "close"]
+                        fn wit_import2(
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                        ) -> i32;
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import2(
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                        _: usize,
+                    ) -> i32 {
+                        unreachable!()
+                    }
+                    let ret = wit_import2(ptr0.cast_mut(), len0, ptr1.cast_mut(), len1);
+                    ret as u32
+                }
+            }
+        }
         /// What an activity may ask for, beside WASI as far as the host's policy allows it. These functions may block.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod activity {
@@ -3517,6 +3631,318 @@ pub mod segno {
                         unreachable!()
                     }
                     wit_import1(level.clone() as i32, ptr0.cast_mut(), len0);
+                }
+            }
+        }
+        /// Streams for activities. An activity that a workflow called writes the streams of the workflow's invocation, any other its own.
+        ///
+        /// What an attempt appends is gathered for a moment, at most 20 ms, and is stored at the end of the attempt at the latest, also
+        /// if the attempt fails. An item is stored once. The next attempt asks for what is kept, and goes on after it, or appends a mark of
+        /// its own.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod activity_streams {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            pub type Payload = super::super::super::segno::workflow::types::Payload;
+            pub type Failure = super::super::super::segno::workflow::types::Failure;
+            #[allow(unused_unsafe, clippy::all)]
+            /// Number of messages, or of bytes, that this call has appended to the stream in all attempts before, and in this one so far as
+            /// they are stored.
+            #[allow(async_fn_in_trait)]
+            pub fn kept(name: &str) -> ::core::result::Result<u64, Failure> {
+                unsafe {
+                    #[repr(align(8))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 16 + 6 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 16
+                            + 6 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = name;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/activity-streams@0.2.0")]
+                    unsafe extern "C" {
+                        #[link_name = "kept"]
+                        fn wit_import2(_: *mut u8, _: usize, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import2(_: *mut u8, _: usize, _: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import2(ptr0.cast_mut(), len0, ptr1);
+                    let l3 = i32::from(*ptr1.add(0).cast::<u8>());
+                    let result18 = match l3 {
+                        0 => {
+                            let e = {
+                                let l4 = *ptr1.add(8).cast::<i64>();
+                                l4 as u64
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l5 = *ptr1.add(8).cast::<i32>();
+                                let l6 = *ptr1
+                                    .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l7 = *ptr1
+                                    .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len8 = l7;
+                                let bytes8 = _rt::Vec::from_raw_parts(
+                                    l6.cast(),
+                                    len8,
+                                    len8,
+                                );
+                                let l9 = i32::from(
+                                    *ptr1
+                                        .add(8 + 3 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                super::super::super::segno::workflow::types::Failure {
+                                    code: l5 as u32,
+                                    message: _rt::string_lift(bytes8),
+                                    details: match l9 {
+                                        0 => None,
+                                        1 => {
+                                            let e = {
+                                                let l10 = i32::from(
+                                                    *ptr1
+                                                        .add(8 + 4 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                use super::super::super::segno::workflow::types::Payload as V17;
+                                                let v17 = match l10 {
+                                                    0 => {
+                                                        let e17 = {
+                                                            let l11 = *ptr1
+                                                                .add(8 + 5 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l12 = *ptr1
+                                                                .add(8 + 6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len13 = l12;
+                                                            let bytes13 = _rt::Vec::from_raw_parts(
+                                                                l11.cast(),
+                                                                len13,
+                                                                len13,
+                                                            );
+                                                            _rt::string_lift(bytes13)
+                                                        };
+                                                        V17::Json(e17)
+                                                    }
+                                                    n => {
+                                                        debug_assert_eq!(n, 1, "invalid enum discriminant");
+                                                        let e17 = {
+                                                            let l14 = *ptr1
+                                                                .add(8 + 5 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l15 = *ptr1
+                                                                .add(8 + 6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len16 = l15;
+                                                            <_ as From<
+                                                                _rt::Vec<_>,
+                                                            >>::from(_rt::Vec::from_raw_parts(l14.cast(), len16, len16))
+                                                        };
+                                                        V17::Bytes(e17)
+                                                    }
+                                                };
+                                                v17
+                                            };
+                                            Some(e)
+                                        }
+                                        _ => _rt::invalid_enum_discriminant(),
+                                    },
+                                }
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result18
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Appends to a stream, as in `streams`. Waits while too much is gathered. Failures: 400 the name, the content type or the item
+            /// is refused, 409 the stream has another content type or is closed, 413 it is too large. A failure may concern an earlier item
+            /// of the attempt.
+            #[allow(async_fn_in_trait)]
+            pub fn append(
+                name: &str,
+                content_type: &str,
+                item: &Payload,
+            ) -> ::core::result::Result<(), Failure> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 8 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 8
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = name;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let vec1 = content_type;
+                    let ptr1 = vec1.as_ptr().cast::<u8>();
+                    let len1 = vec1.len();
+                    use super::super::super::segno::workflow::types::Payload as V4;
+                    let (result5_0, result5_1, result5_2) = match item {
+                        V4::Json(e) => {
+                            let vec2 = e;
+                            let ptr2 = vec2.as_ptr().cast::<u8>();
+                            let len2 = vec2.len();
+                            (0i32, ptr2.cast_mut(), len2)
+                        }
+                        V4::Bytes(e) => {
+                            let vec3 = e;
+                            let ptr3 = vec3.as_ptr().cast::<u8>();
+                            let len3 = vec3.len();
+                            (1i32, ptr3.cast_mut(), len3)
+                        }
+                    };
+                    let ptr6 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/activity-streams@0.2.0")]
+                    unsafe extern "C" {
+                        #[link_name = "append"]
+                        fn wit_import7(
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                        );
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import7(
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import7(
+                        ptr0.cast_mut(),
+                        len0,
+                        ptr1.cast_mut(),
+                        len1,
+                        result5_0,
+                        result5_1,
+                        result5_2,
+                        ptr6,
+                    );
+                    let l8 = i32::from(*ptr6.add(0).cast::<u8>());
+                    let result22 = match l8 {
+                        0 => {
+                            let e = ();
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l9 = *ptr6
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<i32>();
+                                let l10 = *ptr6
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l11 = *ptr6
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len12 = l11;
+                                let bytes12 = _rt::Vec::from_raw_parts(
+                                    l10.cast(),
+                                    len12,
+                                    len12,
+                                );
+                                let l13 = i32::from(
+                                    *ptr6
+                                        .add(4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                super::super::super::segno::workflow::types::Failure {
+                                    code: l9 as u32,
+                                    message: _rt::string_lift(bytes12),
+                                    details: match l13 {
+                                        0 => None,
+                                        1 => {
+                                            let e = {
+                                                let l14 = i32::from(
+                                                    *ptr6
+                                                        .add(5 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                use super::super::super::segno::workflow::types::Payload as V21;
+                                                let v21 = match l14 {
+                                                    0 => {
+                                                        let e21 = {
+                                                            let l15 = *ptr6
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l16 = *ptr6
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len17 = l16;
+                                                            let bytes17 = _rt::Vec::from_raw_parts(
+                                                                l15.cast(),
+                                                                len17,
+                                                                len17,
+                                                            );
+                                                            _rt::string_lift(bytes17)
+                                                        };
+                                                        V21::Json(e21)
+                                                    }
+                                                    n => {
+                                                        debug_assert_eq!(n, 1, "invalid enum discriminant");
+                                                        let e21 = {
+                                                            let l18 = *ptr6
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l19 = *ptr6
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len20 = l19;
+                                                            <_ as From<
+                                                                _rt::Vec<_>,
+                                                            >>::from(_rt::Vec::from_raw_parts(l18.cast(), len20, len20))
+                                                        };
+                                                        V21::Bytes(e21)
+                                                    }
+                                                };
+                                                v21
+                                            };
+                                            Some(e)
+                                        }
+                                        _ => _rt::invalid_enum_discriminant(),
+                                    },
+                                }
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result22
                 }
             }
         }
@@ -7657,9 +8083,9 @@ macro_rules! __export_module_with_descriptions_impl {
         (link_section =
         "component-type:wit-bindgen:0.61.1:segno:workflow@0.2.0:module-with-descriptions:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 4699] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 4984] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xcc#\x01A\x02\x01A/\x01\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xe9%\x01A\x02\x01A3\x01\
 B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\x01\x01\
 k\x02\x01r\x03\x04codey\x07messages\x07details\x03\x04\0\x07failure\x03\0\x04\x01\
 q\x02\x07success\x01\x02\0\x07failure\x01\x05\0\x04\0\x07outcome\x03\0\x06\x01r\x02\
@@ -7715,59 +8141,65 @@ le\x01\x03\x03\0$segno:workflow/object-promises@0.2.0\x05\x0b\x01B\x07\x02\x03\x
 \0y\x04\0\x04send\x01\x02\x01py\x01@\x01\x07signals\x03\x01\0\x04\0\x06unread\x01\
 \x04\x03\0\x1csegno:workflow/signals@0.2.0\x05\x0c\x01B\x04\x02\x03\x02\x01\x01\x04\
 \0\x07payload\x03\0\0\x01@\x02\x05input\x01\x09same-code\x7f\x01\0\x04\0\x0fcont\
-inue-as-new\x01\x02\x03\0\x20segno:workflow/generations@0.2.0\x05\x0d\x02\x03\0\0\
-\x07failure\x02\x03\0\0\x0dhttp-response\x01B\x12\x02\x03\x02\x01\x01\x04\0\x07p\
-ayload\x03\0\0\x02\x03\x02\x01\x0e\x04\0\x07failure\x03\0\x02\x02\x03\x02\x01\x05\
-\x04\0\x0chttp-request\x03\0\x04\x02\x03\x02\x01\x0f\x04\0\x0dhttp-response\x03\0\
-\x06\x02\x03\x02\x01\x06\x04\0\x05level\x03\0\x08\x01k\x01\x01@\x01\x08progress\x0a\
-\0\x7f\x04\0\x09heartbeat\x01\x0b\x01j\x01\x07\x01\x03\x01@\x01\x07request\x05\0\
-\x0c\x04\0\x04http\x01\x0d\x01@\x02\x05level\x09\x07messages\x01\0\x04\0\x03log\x01\
-\x0e\x03\0\x1dsegno:workflow/activity@0.2.0\x05\x10\x01B\x06\x02\x03\x02\x01\x0e\
-\x04\0\x07failure\x03\0\0\x01j\x01s\x01\x01\x01@\x01\x04names\0\x02\x04\0\x03env\
-\x01\x03\x04\0\x06secret\x01\x03\x03\0\"segno:workflow/configuration@0.2.0\x05\x11\
-\x01B\x12\x02\x03\x02\x01\x0e\x04\0\x07failure\x03\0\0\x01r\x03\x04names\x09dire\
-ctory\x7f\x04sizew\x04\0\x05entry\x03\0\x02\x01p}\x01j\x01\x04\x01\x01\x01@\x03\x04\
-paths\x06offsetw\x06lengthw\0\x05\x04\0\x04read\x01\x06\x01j\0\x01\x01\x01@\x02\x04\
-paths\x07content\x04\0\x07\x04\0\x05write\x01\x08\x04\0\x06append\x01\x08\x01p\x03\
-\x01j\x01\x09\x01\x01\x01@\x01\x04paths\0\x0a\x04\0\x0elist-directory\x01\x0b\x01\
-@\x01\x04paths\0\x07\x04\0\x06remove\x01\x0c\x03\0\x1asegno:workflow/files@0.2.0\
-\x05\x12\x01B\x07\x01m\x02\x07promise\x06signal\x04\0\x0cmessage-kind\x03\0\0\x01\
-r\x04\x08functions\x04kind\x01\x04names\x06schemas\x04\0\x13message-description\x03\
-\0\x02\x01p\x03\x01@\0\0\x04\x04\0\x11describe-messages\x01\x05\x04\0\x1dsegno:w\
-orkflow/messages@0.2.0\x05\x13\x01B\x07\x01m\x02\x09exclusive\x06shared\x04\0\x06\
-access\x03\0\0\x01r\x02\x08functions\x06access\x01\x04\0\x0fobject-function\x03\0\
-\x02\x01p\x03\x01@\0\0\x04\x04\0\x10describe-objects\x01\x05\x04\0\x1csegno:work\
-flow/objects@0.2.0\x05\x14\x01B\x03\x01ps\x01@\0\0\0\x04\0\x0ddescribe-runs\x01\x01\
-\x04\0\x19segno:workflow/runs@0.2.0\x05\x15\x01B\x13\x02\x03\x02\x01\x01\x04\0\x07\
-payload\x03\0\0\x02\x03\x02\x01\x0e\x04\0\x07failure\x03\0\x02\x02\x03\x02\x01\x02\
-\x04\0\x07outcome\x03\0\x04\x01m\x02\x05query\x06update\x04\0\x0chandler-kind\x03\
-\0\x06\x01ks\x01r\x06\x08functions\x04kind\x07\x04names\x07summary\x08\x0cinput-\
-schema\x08\x0doutput-schema\x08\x04\0\x13handler-description\x03\0\x09\x01p\x0a\x01\
-@\0\0\x0b\x04\0\x11describe-handlers\x01\x0c\x01@\x02\x04names\x05input\x01\0\x05\
-\x04\0\x05query\x01\x0d\x01k\x03\x01@\x02\x04names\x05input\x01\0\x0e\x04\0\x08v\
-alidate\x01\x0f\x04\0\x1dsegno:workflow/handlers@0.2.0\x05\x16\x01B\x18\x01r\x03\
-\x05county\x09period-msw\x05bursty\x04\0\x04rate\x03\0\0\x01ky\x01k\x01\x01r\x02\
-\x0bconcurrency\x02\x04rate\x03\x04\0\x06bounds\x03\0\x04\x01m\x02\x06strict\x08\
-weighted\x04\0\x05order\x03\0\x06\x01r\x02\x04paths\x05order\x07\x04\0\x08priori\
-ty\x03\0\x08\x01m\x02\x04skip\x07replace\x04\0\x09singleton\x03\0\x0a\x01kw\x01r\
-\x02\x09period-msw\x0alongest-ms\x0c\x04\0\x08debounce\x03\0\x0d\x01ks\x01k\x09\x01\
-k\x0b\x01k\x0e\x01r\x07\x08functions\x03key\x0f\x07per-key\x05\x05total\x05\x08p\
-riority\x10\x09singleton\x11\x08debounce\x12\x04\0\x0ffunction-limits\x03\0\x13\x01\
-p\x14\x01@\0\0\x15\x04\0\x0fdescribe-limits\x01\x16\x04\0\x1bsegno:workflow/limi\
-ts@0.2.0\x05\x17\x01B\x03\x01ps\x01@\0\0\0\x04\0\x10describe-commits\x01\x01\x04\
-\0\x1csegno:workflow/commits@0.2.0\x05\x18\x02\x03\0\0\x05event\x02\x03\0\0\x14f\
-unction-description\x02\x03\0\0\x07context\x02\x03\0\0\x10activity-context\x01B\x15\
-\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\x02\x04\0\x07outco\
-me\x03\0\x02\x02\x03\x02\x01\x19\x04\0\x05event\x03\0\x04\x02\x03\x02\x01\x1a\x04\
-\0\x14function-description\x03\0\x06\x02\x03\x02\x01\x1b\x04\0\x07context\x03\0\x08\
-\x02\x03\x02\x01\x1c\x04\0\x10activity-context\x03\0\x0a\x01p\x07\x01@\0\0\x0c\x04\
-\0\x08describe\x01\x0d\x01@\x03\x08functions\x05input\x01\x07context\x09\x01\0\x04\
-\0\x05start\x01\x0e\x01@\x01\x05event\x05\x01\0\x04\0\x06resume\x01\x0f\x01@\x03\
-\x08functions\x05input\x01\x07context\x0b\0\x03\x04\0\x07perform\x01\x10\x04\0\x1e\
-segno:workflow/functions@0.2.0\x05\x1d\x04\0-segno:workflow/module-with-descript\
-ions@0.2.0\x04\0\x0b\x1e\x01\0\x18module-with-descriptions\x03\0\0\0G\x09produce\
-rs\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.\
-61.1";
+inue-as-new\x01\x02\x03\0\x20segno:workflow/generations@0.2.0\x05\x0d\x01B\x06\x02\
+\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x01@\x03\x04names\x0ccontent-types\x04\
+item\x01\0y\x04\0\x06append\x01\x02\x01@\x02\x04names\x0ccontent-types\0y\x04\0\x05\
+close\x01\x03\x03\0\x1csegno:workflow/streams@0.2.0\x05\x0e\x02\x03\0\0\x07failu\
+re\x02\x03\0\0\x0dhttp-response\x01B\x12\x02\x03\x02\x01\x01\x04\0\x07payload\x03\
+\0\0\x02\x03\x02\x01\x0f\x04\0\x07failure\x03\0\x02\x02\x03\x02\x01\x05\x04\0\x0c\
+http-request\x03\0\x04\x02\x03\x02\x01\x10\x04\0\x0dhttp-response\x03\0\x06\x02\x03\
+\x02\x01\x06\x04\0\x05level\x03\0\x08\x01k\x01\x01@\x01\x08progress\x0a\0\x7f\x04\
+\0\x09heartbeat\x01\x0b\x01j\x01\x07\x01\x03\x01@\x01\x07request\x05\0\x0c\x04\0\
+\x04http\x01\x0d\x01@\x02\x05level\x09\x07messages\x01\0\x04\0\x03log\x01\x0e\x03\
+\0\x1dsegno:workflow/activity@0.2.0\x05\x11\x01B\x0a\x02\x03\x02\x01\x01\x04\0\x07\
+payload\x03\0\0\x02\x03\x02\x01\x0f\x04\0\x07failure\x03\0\x02\x01j\x01w\x01\x03\
+\x01@\x01\x04names\0\x04\x04\0\x04kept\x01\x05\x01j\0\x01\x03\x01@\x03\x04names\x0c\
+content-types\x04item\x01\0\x06\x04\0\x06append\x01\x07\x03\0%segno:workflow/act\
+ivity-streams@0.2.0\x05\x12\x01B\x06\x02\x03\x02\x01\x0f\x04\0\x07failure\x03\0\0\
+\x01j\x01s\x01\x01\x01@\x01\x04names\0\x02\x04\0\x03env\x01\x03\x04\0\x06secret\x01\
+\x03\x03\0\"segno:workflow/configuration@0.2.0\x05\x13\x01B\x12\x02\x03\x02\x01\x0f\
+\x04\0\x07failure\x03\0\0\x01r\x03\x04names\x09directory\x7f\x04sizew\x04\0\x05e\
+ntry\x03\0\x02\x01p}\x01j\x01\x04\x01\x01\x01@\x03\x04paths\x06offsetw\x06length\
+w\0\x05\x04\0\x04read\x01\x06\x01j\0\x01\x01\x01@\x02\x04paths\x07content\x04\0\x07\
+\x04\0\x05write\x01\x08\x04\0\x06append\x01\x08\x01p\x03\x01j\x01\x09\x01\x01\x01\
+@\x01\x04paths\0\x0a\x04\0\x0elist-directory\x01\x0b\x01@\x01\x04paths\0\x07\x04\
+\0\x06remove\x01\x0c\x03\0\x1asegno:workflow/files@0.2.0\x05\x14\x01B\x07\x01m\x02\
+\x07promise\x06signal\x04\0\x0cmessage-kind\x03\0\0\x01r\x04\x08functions\x04kin\
+d\x01\x04names\x06schemas\x04\0\x13message-description\x03\0\x02\x01p\x03\x01@\0\
+\0\x04\x04\0\x11describe-messages\x01\x05\x04\0\x1dsegno:workflow/messages@0.2.0\
+\x05\x15\x01B\x07\x01m\x02\x09exclusive\x06shared\x04\0\x06access\x03\0\0\x01r\x02\
+\x08functions\x06access\x01\x04\0\x0fobject-function\x03\0\x02\x01p\x03\x01@\0\0\
+\x04\x04\0\x10describe-objects\x01\x05\x04\0\x1csegno:workflow/objects@0.2.0\x05\
+\x16\x01B\x03\x01ps\x01@\0\0\0\x04\0\x0ddescribe-runs\x01\x01\x04\0\x19segno:wor\
+kflow/runs@0.2.0\x05\x17\x01B\x13\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\
+\x03\x02\x01\x0f\x04\0\x07failure\x03\0\x02\x02\x03\x02\x01\x02\x04\0\x07outcome\
+\x03\0\x04\x01m\x02\x05query\x06update\x04\0\x0chandler-kind\x03\0\x06\x01ks\x01\
+r\x06\x08functions\x04kind\x07\x04names\x07summary\x08\x0cinput-schema\x08\x0dou\
+tput-schema\x08\x04\0\x13handler-description\x03\0\x09\x01p\x0a\x01@\0\0\x0b\x04\
+\0\x11describe-handlers\x01\x0c\x01@\x02\x04names\x05input\x01\0\x05\x04\0\x05qu\
+ery\x01\x0d\x01k\x03\x01@\x02\x04names\x05input\x01\0\x0e\x04\0\x08validate\x01\x0f\
+\x04\0\x1dsegno:workflow/handlers@0.2.0\x05\x18\x01B\x18\x01r\x03\x05county\x09p\
+eriod-msw\x05bursty\x04\0\x04rate\x03\0\0\x01ky\x01k\x01\x01r\x02\x0bconcurrency\
+\x02\x04rate\x03\x04\0\x06bounds\x03\0\x04\x01m\x02\x06strict\x08weighted\x04\0\x05\
+order\x03\0\x06\x01r\x02\x04paths\x05order\x07\x04\0\x08priority\x03\0\x08\x01m\x02\
+\x04skip\x07replace\x04\0\x09singleton\x03\0\x0a\x01kw\x01r\x02\x09period-msw\x0a\
+longest-ms\x0c\x04\0\x08debounce\x03\0\x0d\x01ks\x01k\x09\x01k\x0b\x01k\x0e\x01r\
+\x07\x08functions\x03key\x0f\x07per-key\x05\x05total\x05\x08priority\x10\x09sing\
+leton\x11\x08debounce\x12\x04\0\x0ffunction-limits\x03\0\x13\x01p\x14\x01@\0\0\x15\
+\x04\0\x0fdescribe-limits\x01\x16\x04\0\x1bsegno:workflow/limits@0.2.0\x05\x19\x01\
+B\x03\x01ps\x01@\0\0\0\x04\0\x10describe-commits\x01\x01\x04\0\x1csegno:workflow\
+/commits@0.2.0\x05\x1a\x02\x03\0\0\x05event\x02\x03\0\0\x14function-description\x02\
+\x03\0\0\x07context\x02\x03\0\0\x10activity-context\x01B\x15\x02\x03\x02\x01\x01\
+\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\x02\x04\0\x07outcome\x03\0\x02\x02\x03\
+\x02\x01\x1b\x04\0\x05event\x03\0\x04\x02\x03\x02\x01\x1c\x04\0\x14function-desc\
+ription\x03\0\x06\x02\x03\x02\x01\x1d\x04\0\x07context\x03\0\x08\x02\x03\x02\x01\
+\x1e\x04\0\x10activity-context\x03\0\x0a\x01p\x07\x01@\0\0\x0c\x04\0\x08describe\
+\x01\x0d\x01@\x03\x08functions\x05input\x01\x07context\x09\x01\0\x04\0\x05start\x01\
+\x0e\x01@\x01\x05event\x05\x01\0\x04\0\x06resume\x01\x0f\x01@\x03\x08functions\x05\
+input\x01\x07context\x0b\0\x03\x04\0\x07perform\x01\x10\x04\0\x1esegno:workflow/\
+functions@0.2.0\x05\x1f\x04\0-segno:workflow/module-with-descriptions@0.2.0\x04\0\
+\x0b\x1e\x01\0\x18module-with-descriptions\x03\0\0\0G\x09producers\x01\x0cproces\
+sed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
         };
     };
 }
@@ -7780,25 +8212,25 @@ pub use __export_module_with_descriptions_impl as export_functions;
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 3296] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xb1\x18\x01A\x02\x01\
-A\x1d\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\
-\x01\x01k\x02\x01r\x03\x04codey\x07messages\x07details\x03\x04\0\x07failure\x03\0\
-\x04\x01q\x02\x07success\x01\x02\0\x07failure\x01\x05\0\x04\0\x07outcome\x03\0\x06\
-\x01r\x02\x07commandy\x07outcome\x07\x04\0\x0acompletion\x03\0\x08\x01r\x02\x04n\
-ames\x07payload\x02\x04\0\x06signal\x03\0\x0a\x01q\x03\x09completed\x01\x09\0\x06\
-signal\x01\x0b\0\x09cancelled\0\0\x04\0\x05event\x03\0\x0c\x01m\x05\x05trace\x05\
-debug\x04info\x04warn\x05error\x04\0\x05level\x03\0\x0e\x01ky\x01py\x01r\x06\x0a\
-initial-msw\x06factoru\x06max-msw\x06jitteru\x0cmax-attempts\x10\x0dnon-retryabl\
-e\x11\x04\0\x0dretry-options\x03\0\x12\x01kw\x01k\x13\x01o\x02ss\x01p\x16\x01r\x04\
-\x0atimeout-ms\x14\x05retry\x15\x0bstart-at-ms\x14\x06labels\x17\x04\0\x0ccall-o\
-ptions\x03\0\x18\x01r\x01\x0atimeout-ms\x14\x04\0\x0fpromise-options\x03\0\x1a\x01\
-r\x04\x06methods\x03urls\x07headers\x17\x04body\x03\x04\0\x0chttp-request\x03\0\x1c\
-\x01r\x03\x06status{\x07headers\x17\x04body\0\x04\0\x0dhttp-response\x03\0\x1e\x01\
-q\x02\x07execute\x01y\0\x08recorded\x01y\0\x04\0\x0arun-answer\x03\0\x20\x01m\x02\
-\x08workflow\x08activity\x04\0\x0dfunction-kind\x03\0\"\x01ks\x01r\x08\x04names\x04\
-kind#\x07summary$\x0cinput-schema$\x0doutput-schema$\x07signals\x7f\x0atimeout-m\
-s\x14\x05retry\x15\x04\0\x14function-description\x03\0%\x01r\x04\x0ainvocations\x06\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 3581] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xce\x1a\x01A\x02\x01\
+A!\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\x01\
+\x01k\x02\x01r\x03\x04codey\x07messages\x07details\x03\x04\0\x07failure\x03\0\x04\
+\x01q\x02\x07success\x01\x02\0\x07failure\x01\x05\0\x04\0\x07outcome\x03\0\x06\x01\
+r\x02\x07commandy\x07outcome\x07\x04\0\x0acompletion\x03\0\x08\x01r\x02\x04names\
+\x07payload\x02\x04\0\x06signal\x03\0\x0a\x01q\x03\x09completed\x01\x09\0\x06sig\
+nal\x01\x0b\0\x09cancelled\0\0\x04\0\x05event\x03\0\x0c\x01m\x05\x05trace\x05deb\
+ug\x04info\x04warn\x05error\x04\0\x05level\x03\0\x0e\x01ky\x01py\x01r\x06\x0aini\
+tial-msw\x06factoru\x06max-msw\x06jitteru\x0cmax-attempts\x10\x0dnon-retryable\x11\
+\x04\0\x0dretry-options\x03\0\x12\x01kw\x01k\x13\x01o\x02ss\x01p\x16\x01r\x04\x0a\
+timeout-ms\x14\x05retry\x15\x0bstart-at-ms\x14\x06labels\x17\x04\0\x0ccall-optio\
+ns\x03\0\x18\x01r\x01\x0atimeout-ms\x14\x04\0\x0fpromise-options\x03\0\x1a\x01r\x04\
+\x06methods\x03urls\x07headers\x17\x04body\x03\x04\0\x0chttp-request\x03\0\x1c\x01\
+r\x03\x06status{\x07headers\x17\x04body\0\x04\0\x0dhttp-response\x03\0\x1e\x01q\x02\
+\x07execute\x01y\0\x08recorded\x01y\0\x04\0\x0arun-answer\x03\0\x20\x01m\x02\x08\
+workflow\x08activity\x04\0\x0dfunction-kind\x03\0\"\x01ks\x01r\x08\x04names\x04k\
+ind#\x07summary$\x0cinput-schema$\x0doutput-schema$\x07signals\x7f\x0atimeout-ms\
+\x14\x05retry\x15\x04\0\x14function-description\x03\0%\x01r\x04\x0ainvocations\x06\
 parent$\x0dstarted-at-msw\x04seed\0\x04\0\x07context\x03\0'\x01r\x07\x0ainvocati\
 ons\x0fidempotency-keys\x0bfence-tokenw\x07attempty\x0dlast-progress\x03\x0dstar\
 ted-at-msw\x0bdeadline-ms\x14\x04\0\x10activity-context\x03\0)\x03\0\x1asegno:wo\
@@ -7838,25 +8270,32 @@ mes\x07payload\x01\0y\x04\0\x04send\x01\x02\x01py\x01@\x01\x07signals\x03\x01\0\
 \0\x06unread\x01\x04\x03\0\x1csegno:workflow/signals@0.2.0\x05\x0c\x01B\x04\x02\x03\
 \x02\x01\x01\x04\0\x07payload\x03\0\0\x01@\x02\x05input\x01\x09same-code\x7f\x01\
 \0\x04\0\x0fcontinue-as-new\x01\x02\x03\0\x20segno:workflow/generations@0.2.0\x05\
-\x0d\x02\x03\0\0\x07failure\x02\x03\0\0\x0dhttp-response\x01B\x12\x02\x03\x02\x01\
-\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\x0e\x04\0\x07failure\x03\0\x02\x02\
-\x03\x02\x01\x05\x04\0\x0chttp-request\x03\0\x04\x02\x03\x02\x01\x0f\x04\0\x0dht\
-tp-response\x03\0\x06\x02\x03\x02\x01\x06\x04\0\x05level\x03\0\x08\x01k\x01\x01@\
-\x01\x08progress\x0a\0\x7f\x04\0\x09heartbeat\x01\x0b\x01j\x01\x07\x01\x03\x01@\x01\
-\x07request\x05\0\x0c\x04\0\x04http\x01\x0d\x01@\x02\x05level\x09\x07messages\x01\
-\0\x04\0\x03log\x01\x0e\x03\0\x1dsegno:workflow/activity@0.2.0\x05\x10\x01B\x06\x02\
-\x03\x02\x01\x0e\x04\0\x07failure\x03\0\0\x01j\x01s\x01\x01\x01@\x01\x04names\0\x02\
-\x04\0\x03env\x01\x03\x04\0\x06secret\x01\x03\x03\0\"segno:workflow/configuratio\
-n@0.2.0\x05\x11\x01B\x12\x02\x03\x02\x01\x0e\x04\0\x07failure\x03\0\0\x01r\x03\x04\
-names\x09directory\x7f\x04sizew\x04\0\x05entry\x03\0\x02\x01p}\x01j\x01\x04\x01\x01\
-\x01@\x03\x04paths\x06offsetw\x06lengthw\0\x05\x04\0\x04read\x01\x06\x01j\0\x01\x01\
-\x01@\x02\x04paths\x07content\x04\0\x07\x04\0\x05write\x01\x08\x04\0\x06append\x01\
-\x08\x01p\x03\x01j\x01\x09\x01\x01\x01@\x01\x04paths\0\x0a\x04\0\x0elist-directo\
-ry\x01\x0b\x01@\x01\x04paths\0\x07\x04\0\x06remove\x01\x0c\x03\0\x1asegno:workfl\
-ow/files@0.2.0\x05\x12\x04\0Msegno:workflow/module-with-descriptions-with-all-of\
--its-exports-removed@0.2.0\x04\0\x0b>\x01\08module-with-descriptions-with-all-of\
--its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-comp\
-onent\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+\x0d\x01B\x06\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x01@\x03\x04names\x0c\
+content-types\x04item\x01\0y\x04\0\x06append\x01\x02\x01@\x02\x04names\x0cconten\
+t-types\0y\x04\0\x05close\x01\x03\x03\0\x1csegno:workflow/streams@0.2.0\x05\x0e\x02\
+\x03\0\0\x07failure\x02\x03\0\0\x0dhttp-response\x01B\x12\x02\x03\x02\x01\x01\x04\
+\0\x07payload\x03\0\0\x02\x03\x02\x01\x0f\x04\0\x07failure\x03\0\x02\x02\x03\x02\
+\x01\x05\x04\0\x0chttp-request\x03\0\x04\x02\x03\x02\x01\x10\x04\0\x0dhttp-respo\
+nse\x03\0\x06\x02\x03\x02\x01\x06\x04\0\x05level\x03\0\x08\x01k\x01\x01@\x01\x08\
+progress\x0a\0\x7f\x04\0\x09heartbeat\x01\x0b\x01j\x01\x07\x01\x03\x01@\x01\x07r\
+equest\x05\0\x0c\x04\0\x04http\x01\x0d\x01@\x02\x05level\x09\x07messages\x01\0\x04\
+\0\x03log\x01\x0e\x03\0\x1dsegno:workflow/activity@0.2.0\x05\x11\x01B\x0a\x02\x03\
+\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\x0f\x04\0\x07failure\x03\0\
+\x02\x01j\x01w\x01\x03\x01@\x01\x04names\0\x04\x04\0\x04kept\x01\x05\x01j\0\x01\x03\
+\x01@\x03\x04names\x0ccontent-types\x04item\x01\0\x06\x04\0\x06append\x01\x07\x03\
+\0%segno:workflow/activity-streams@0.2.0\x05\x12\x01B\x06\x02\x03\x02\x01\x0f\x04\
+\0\x07failure\x03\0\0\x01j\x01s\x01\x01\x01@\x01\x04names\0\x02\x04\0\x03env\x01\
+\x03\x04\0\x06secret\x01\x03\x03\0\"segno:workflow/configuration@0.2.0\x05\x13\x01\
+B\x12\x02\x03\x02\x01\x0f\x04\0\x07failure\x03\0\0\x01r\x03\x04names\x09director\
+y\x7f\x04sizew\x04\0\x05entry\x03\0\x02\x01p}\x01j\x01\x04\x01\x01\x01@\x03\x04p\
+aths\x06offsetw\x06lengthw\0\x05\x04\0\x04read\x01\x06\x01j\0\x01\x01\x01@\x02\x04\
+paths\x07content\x04\0\x07\x04\0\x05write\x01\x08\x04\0\x06append\x01\x08\x01p\x03\
+\x01j\x01\x09\x01\x01\x01@\x01\x04paths\0\x0a\x04\0\x0elist-directory\x01\x0b\x01\
+@\x01\x04paths\0\x07\x04\0\x06remove\x01\x0c\x03\0\x1asegno:workflow/files@0.2.0\
+\x05\x14\x04\0Msegno:workflow/module-with-descriptions-with-all-of-its-exports-r\
+emoved@0.2.0\x04\0\x0b>\x01\08module-with-descriptions-with-all-of-its-exports-r\
+emoved\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258\
+.3\x10wit-bindgen-rust\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

@@ -29,6 +29,7 @@ use crate::{
     saga::Saga,
     shared::Shared,
     signals::{Signal, Signals},
+    stream::Stream,
     time::Timestamp,
 };
 
@@ -454,6 +455,11 @@ impl Context {
         let request = payload::encode(&format!("the event for topic `{topic}`"), payload)
             .map(|payload| WorkflowCommand::Publish { topic: topic.to_owned(), payload });
         Step::new(&self.0, request, ignore)
+    }
+
+    /// A stream of JSON messages, which readers follow while the workflow runs.
+    pub fn stream(&self, name: &str) -> Stream {
+        Stream::new(&self.0, name)
     }
 
     /// Returns the output of `future`, if it is ready within `duration`; otherwise the future is

@@ -4,8 +4,8 @@
 use crate::{
     activity::AttemptOperations,
     bindings::segno::workflow::{
-        activity, configuration, files, generations, journal, object_promises, sagas, signals,
-        state, types as wit,
+        activity, activity_streams, configuration, files, generations, journal, object_promises,
+        sagas, signals, state, streams, types as wit,
     },
     files::FileSystem,
     journal::{CommandJournal, CommandReceipt, GenerationStart, WorkflowCommand},
@@ -56,6 +56,12 @@ impl CommandJournal for HostJournal {
             }
             WorkflowCommand::SendSignal { invocation, name, payload } => {
                 signals::send(&invocation, &name, &payload)
+            }
+            WorkflowCommand::AppendStream { name, content_type, item } => {
+                streams::append(&name, &content_type, &item)
+            }
+            WorkflowCommand::CloseStream { name, content_type } => {
+                streams::close(&name, &content_type)
             }
         };
         CommandReceipt { index, promise: None }
@@ -120,6 +126,19 @@ impl AttemptOperations for HostAttempt {
 
     fn secret(&self, name: &str) -> Result<String, wit::Failure> {
         configuration::secret(name)
+    }
+
+    fn stream_kept(&self, name: &str) -> Result<u64, wit::Failure> {
+        activity_streams::kept(name)
+    }
+
+    fn stream_append(
+        &self,
+        name: &str,
+        content_type: &str,
+        item: &Payload,
+    ) -> Result<(), wit::Failure> {
+        activity_streams::append(name, content_type, item)
     }
 
     fn files(&self) -> &dyn FileSystem {

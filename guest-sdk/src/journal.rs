@@ -99,6 +99,15 @@ pub(crate) enum WorkflowCommand {
         name: String,
         payload: Payload,
     },
+    AppendStream {
+        name: String,
+        content_type: String,
+        item: Payload,
+    },
+    CloseStream {
+        name: String,
+        content_type: String,
+    },
 }
 
 impl WorkflowCommand {
@@ -120,6 +129,8 @@ impl WorkflowCommand {
             WorkflowCommand::SetState { .. }
                 | WorkflowCommand::ClearState { .. }
                 | WorkflowCommand::ClearAllState
+                | WorkflowCommand::AppendStream { .. }
+                | WorkflowCommand::CloseStream { .. }
         )
     }
 
@@ -163,6 +174,8 @@ impl WorkflowCommand {
             WorkflowCommand::SendSignal { invocation, name, .. } => {
                 format!("signal `{name}` to `{invocation}`")
             }
+            WorkflowCommand::AppendStream { name, .. } => format!("item of the stream `{name}`"),
+            WorkflowCommand::CloseStream { name, .. } => format!("end of the stream `{name}`"),
         }
     }
 }

@@ -56,6 +56,7 @@ mod run;
 mod saga;
 mod shared;
 mod signals;
+mod stream;
 
 mod activity;
 mod attempt;
@@ -133,6 +134,7 @@ pub use segno_macro::graph;
 pub use segno_macro::{activity, data, object, query, update, workflow};
 pub use shared::Shared;
 pub use signals::{Receive, Signal, Signals};
+pub use stream::{AttemptStream, Stream};
 pub use time::Timestamp;
 
 pub use chacha20::rand_core;

@@ -8,6 +8,7 @@ use std::{
 use super::{
     doubles::Doubles,
     recorder::{TestState, lock},
+    streams,
 };
 use crate::{
     activity::AttemptOperations,
@@ -107,7 +108,8 @@ impl PlannedAttempt {
                 let (doubles, common, progress) =
                     (doubles.clone(), common.clone(), self.progress.clone());
                 let secrets = lock(&doubles).secrets.clone();
-                let attempt = Box::new(TestAttempt { doubles, common, progress });
+                let key = self.key.clone();
+                let attempt = Box::new(TestAttempt { key, doubles, common, progress });
                 let outcome =
                     attempt::perform(Some(entry), entry.name, &self.input, facts, attempt);
                 without(&secrets, entry.name, outcome)
@@ -164,6 +166,8 @@ fn durable(what: &str, answer: Response) -> crate::Result<Payload> {
 }
 
 struct TestAttempt {
+    /// The id of the call.
+    key: String,
     doubles: Arc<Mutex<Doubles>>,
     common: Arc<Mutex<TestState>>,
     progress: Arc<Mutex<Option<Payload>>>,
@@ -195,6 +199,21 @@ impl AttemptOperations for TestAttempt {
     fn secret(&self, name: &str) -> Result<String, wit::Failure> {
         let value = lock(&self.doubles).secrets.get(name).cloned();
         value.ok_or_else(|| not_set("secret", name))
+    }
+
+    fn stream_kept(&self, name: &str) -> Result<u64, wit::Failure> {
+        Ok(lock(&self.common).streams.kept(streams::owner(&self.key), name, &self.key))
+    }
+
+    fn stream_append(
+        &self,
+        name: &str,
+        content_type: &str,
+        item: &Payload,
+    ) -> Result<(), wit::Failure> {
+        let owner = streams::owner(&self.key);
+        let (of, item) = ((name, content_type), item.clone());
+        lock(&self.common).streams.append(owner, of, &self.key, item)
     }
 
     fn files(&self) -> &dyn FileSystem {

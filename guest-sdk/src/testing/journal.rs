@@ -153,6 +153,14 @@ fn command(request: &WorkflowCommand, now_ms: u64) -> (&'static str, String, Map
             shown.insert("signal".to_owned(), json!(name));
             ("send-signal", invocation.clone(), shown)
         }
+        WorkflowCommand::AppendStream { name, content_type, item } => {
+            let mut shown = fields([("content-type", json!(content_type))]);
+            shown.extend(payload_fields("item", item));
+            ("append-stream", name.clone(), shown)
+        }
+        WorkflowCommand::CloseStream { name, content_type } => {
+            ("close-stream", name.clone(), fields([("content-type", json!(content_type))]))
+        }
     }
 }
 

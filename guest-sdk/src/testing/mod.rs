@@ -41,6 +41,7 @@
 
 mod asked;
 mod scenario;
+mod streams;
 mod test;
 mod verify;
 

@@ -7,6 +7,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use super::streams::TestStreams;
 use crate::{
     bindings::segno::workflow::types as wit,
     function::{Entry, announced},
@@ -37,6 +38,7 @@ pub(super) struct TestState {
     pub(super) logs: Vec<(Level, String)>,
     /// Called functions of the crate under test, by name.
     pub(super) learned: BTreeMap<&'static str, Entry>,
+    pub(super) streams: TestStreams,
 }
 
 /// Work that an invocation passes to the world.

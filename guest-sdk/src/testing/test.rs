@@ -400,6 +400,17 @@ impl Test {
         events.collect()
     }
 
+    /// The items of a stream of the workflow under test, in order, including those of its
+    /// activities.
+    ///
+    /// # Panics
+    /// If there was no run yet, or an item is not a `T`.
+    pub fn stream<T: DeserializeOwned>(&self, name: &str) -> Vec<T> {
+        let common = lock(&self.report().common);
+        let items = common.streams.items(&self.invocation, name);
+        items.into_iter().map(|item| read(name, item)).collect()
+    }
+
     /// The HTTP requests, including those of activities and retries.
     pub fn requests(&self) -> Vec<SeenRequest> {
         lock(&self.doubles).requests.clone()

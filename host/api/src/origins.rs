@@ -15,6 +15,11 @@ impl AllowedOrigins {
         Self(origins.into())
     }
 
+    /// Returns true if no origin is allowed.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns true if pages of this origin are allowed.
     pub fn allows(&self, origin: &HeaderValue) -> bool {
         self.0.iter().any(|allowed| allowed == "*" || allowed.as_bytes() == origin.as_bytes())
@@ -35,7 +40,7 @@ impl AllowedOrigins {
         };
         let cors = CorsLayer::new()
             .allow_origin(allowed)
-            .allow_methods([Method::GET, Method::POST])
+            .allow_methods([Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::DELETE])
             .allow_headers(AllowHeaders::mirror_request())
             .expose_headers(exposed.into_iter().collect::<Vec<_>>());
         Some(cors)

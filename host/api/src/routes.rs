@@ -103,14 +103,14 @@ pub fn router(api: Api) -> Router {
     routes
         .merge(console::routes())
         .merge(docs::routes())
-        .merge(streams::routes())
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         // Bodies are limited when they are read.
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(api.clone(), access::guard))
         .layer(middleware::from_fn_with_state(api.clone(), metrics::count))
-        .with_state(api)
+        .with_state(api.clone())
+        .merge(streams::routes(api))
         .merge(beside)
 }
 

@@ -31,6 +31,7 @@ use super::{
     catalog::Catalog,
     error::ApiError,
     inspector::ComponentInspector,
+    origins::AllowedOrigins,
     problem_kind::ProblemKind,
     reads::{PermittedRead, ReadPermits},
 };
@@ -67,6 +68,8 @@ pub struct ApiState {
     pub admission: Admission,
     /// Permits for reads of clients.
     pub reads: ReadPermits,
+    /// Foreign origins whose pages may read and write streams.
+    pub origins: AllowedOrigins,
     /// Additional routes, with separate guards.
     pub beside: Router,
     pub(super) catalog: Arc<Catalog>,
@@ -108,6 +111,7 @@ impl Api {
             connections_of_a_peer: CONNECTIONS_OF_A_PEER,
             admission: Admission::new(AdmissionLimits::default()),
             reads: ReadPermits::new(AdmissionLimits::default()),
+            origins: AllowedOrigins::default(),
             beside: Router::new(),
             catalog: Arc::default(),
             sessions: Arc::default(),

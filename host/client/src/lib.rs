@@ -18,6 +18,7 @@ mod promises;
 mod reference;
 mod resources;
 mod schedules;
+mod streams;
 mod tasks;
 
 pub use self::http::Client;
@@ -27,3 +28,4 @@ pub use local::LocalHost;
 pub use reference::{
     FunctionReference, PromiseReference, QueryReference, SignalReference, UpdateReference,
 };
+pub use streams::StreamData;

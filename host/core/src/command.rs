@@ -444,6 +444,14 @@ impl FenceOperation {
         }
     }
 
+    /// The data that the action appends to a stream, if any.
+    pub fn stream_item(&self) -> Option<&StreamItem> {
+        match self {
+            Self::Stream(item) => Some(item),
+            _ => None,
+        }
+    }
+
     /// True if the records of the fence depend on the action: if it is refused, so is the fence.
     pub fn stores_outcome(&self) -> bool {
         matches!(self, Self::Fulfill(_) | Self::Elapsed { .. })

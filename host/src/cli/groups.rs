@@ -14,7 +14,7 @@ const INDENT: usize = 14;
 const GROUPS: [(&str, &[&str]); 8] = [
     ("Write and deploy", &["new", "build", "dev", "deploy", "undeploy", "modules", "types"]),
     ("Run", &["start", "call", "result", "signal", "resolve", "reject", "query", "update"]),
-    ("Find out", &["list", "inspect", "why", "tree", "logs", "events"]),
+    ("Find out", &["list", "inspect", "why", "tree", "logs", "stream", "events"]),
     ("Replay", &["replay", "bundle", "verify"]),
     ("Repair", &["cancel", "kill", "halt", "continue", "restart", "fork", "remove"]),
     (

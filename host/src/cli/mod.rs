@@ -86,6 +86,7 @@ mod size;
 mod start;
 mod step;
 mod store_address;
+mod stream;
 mod subject;
 mod task;
 mod tree;
@@ -190,6 +191,7 @@ enum CliCommand {
     Why(why::WhyArgs),
     Tree(tree::TreeArgs),
     Logs(logs::LogsArgs),
+    Stream(stream::StreamArgs),
     Events(events::EventsArgs),
     Resolve(settle::ResolveArgs),
     Reject(settle::RejectArgs),
@@ -296,6 +298,7 @@ impl Cli {
             CliCommand::Why(command) => command.run(&client()?, console).await,
             CliCommand::Tree(command) => boxed(|| command.run(client, console)).await,
             CliCommand::Logs(command) => boxed(|| command.run(client, console)).await,
+            CliCommand::Stream(command) => boxed(|| command.run(client, console)).await,
             CliCommand::Events(command) => command.run(&client()?, console).await,
             CliCommand::Resolve(command) => command.run(&client()?, console).await,
             CliCommand::Reject(command) => command.run(&client()?, console).await,

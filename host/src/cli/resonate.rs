@@ -36,7 +36,7 @@ pub(super) struct ResonateOptions {
     /// option a worker that sends heartbeats keeps its claims
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     worker_stall_limit_s: Option<u32>,
-    /// Origin whose pages may use the Resonate protocol and call services written for Restate; `*` for all; may be
+    /// Origin whose pages may use streams and the Resonate protocol, and call services written for Restate; `*` for all; may be
     /// repeated
     #[arg(long = "cors", value_name = "ORIGIN")]
     cors: Vec<String>,

@@ -228,6 +228,7 @@ impl ServeArgs {
         let running = prepared.start().await.map_err(BootError::from).map_err(not_started)?;
         let mut api = Api::new(running.host.clone(), wasm, access, component_limit);
         api.reach = reach;
+        api.origins = self.resonate.origins();
         api.connections = self.connections + self.resonate.streams();
         api.connections_of_a_peer = self.peer_connections + self.resonate.streams();
         open_files::allow(api.connections);

@@ -5,7 +5,11 @@ use crate::{
     bindings::segno::workflow::types as wit,
     journal::WorkflowCommand,
     payload::Payload,
-    testing::attempt::{AttemptSubject, PlannedAttempt},
+    testing::{
+        attempt::{AttemptSubject, PlannedAttempt},
+        recorder::lock,
+        streams::first_generation,
+    },
 };
 
 impl TestWorld<'_> {
@@ -78,6 +82,18 @@ impl TestWorld<'_> {
             | WorkflowCommand::SetState { .. }
             | WorkflowCommand::ClearState { .. }
             | WorkflowCommand::ClearAllState) => self.perform_on_state(id, command, request),
+            WorkflowCommand::AppendStream { name, content_type, item } => {
+                let owner = first_generation(id);
+                let appended =
+                    lock(&self.common).streams.append(owner, (&name, &content_type), id, item);
+                if let Err(refused) = appended {
+                    panic!("{id}: {}", refused.message);
+                }
+            }
+            WorkflowCommand::CloseStream { name, content_type } => {
+                let owner = first_generation(id);
+                lock(&self.common).streams.close(owner, &name, &content_type);
+            }
             request @ (WorkflowCommand::WaitObjectPromise { .. }
             | WorkflowCommand::PeekObjectPromise { .. }
             | WorkflowCommand::SettleObjectPromise { .. }) => {

@@ -230,8 +230,9 @@ pub(crate) async fn guard(
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    api.access.check_sender(&request, false)?;
     let path = request.uri().path();
+    let allowed = path.starts_with(super::streams::PREFIX) && api.origins.allow(&request);
+    api.access.check_sender(&request, allowed)?;
     if !matches!(path, "/" | "/health" | "/ready") && !super::served::serves(path) {
         let now = api.host.env.clock.now();
         let session = api.session(request.headers(), now);

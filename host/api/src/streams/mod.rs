@@ -18,13 +18,14 @@ mod write;
 
 use axum::{
     Router,
-    http::{HeaderName, HeaderValue, Method, StatusCode, header},
+    extract::{DefaultBodyLimit, State},
+    http::{HeaderName, HeaderValue, header},
     middleware,
-    response::{IntoResponse as _, Response},
+    response::Response,
     routing,
 };
 
-use super::Api;
+use super::{Api, access, metrics};
 
 /// The address under which all streams are.
 pub(crate) const PREFIX: &str = "/v1/stream/";
@@ -45,39 +46,51 @@ const PRODUCER_SEQ: HeaderName = HeaderName::from_static("producer-seq");
 const EXPECTED_SEQ: HeaderName = HeaderName::from_static("producer-expected-seq");
 const RECEIVED_SEQ: HeaderName = HeaderName::from_static("producer-received-seq");
 
-/// The routes of the protocol. They are not in the OpenAPI document, because a stream has the
-/// content type of its author.
-pub(crate) fn routes() -> Router<Api> {
+/// The headers that pages of allowed origins may read.
+const HEADERS: [HeaderName; 12] = [
+    NEXT_OFFSET,
+    UP_TO_DATE,
+    CURSOR,
+    CLOSED,
+    TTL,
+    EXPIRES_AT,
+    PRODUCER_EPOCH,
+    PRODUCER_SEQ,
+    EXPECTED_SEQ,
+    RECEIVED_SEQ,
+    header::ETAG,
+    header::LOCATION,
+];
+
+/// The routes of the protocol, with the guard of the API. They are not in the OpenAPI document,
+/// because a stream has the content type of its author.
+pub(crate) fn routes(api: Api) -> Router {
     let methods = routing::put(write::create)
         .post(write::append)
         .delete(write::delete)
         .get(read::read)
-        .head(read::describe)
-        .options(options);
-    Router::new()
+        .head(read::describe);
+    let cors = api.origins.layer(HEADERS);
+    let routes = Router::new()
         .route("/v1/stream/{*path}", methods)
-        .layer(middleware::map_response(with_security_headers))
-}
-
-/// Answers a preflight. Pages of other sites are refused before this.
-async fn options() -> Response {
-    let methods = [Method::GET, Method::HEAD, Method::PUT, Method::POST, Method::DELETE];
-    let methods = methods.map(|method| method.to_string()).join(", ");
-    let mut answer = StatusCode::NO_CONTENT.into_response();
-    let headers = answer.headers_mut();
-    if let Ok(methods) = HeaderValue::from_str(&methods) {
-        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods.clone());
-        headers.insert(header::ALLOW, methods);
+        // Bodies are limited when they are read.
+        .layer(DefaultBodyLimit::disable())
+        .layer(middleware::from_fn_with_state(api.clone(), access::guard))
+        .layer(middleware::from_fn_with_state(api.clone(), metrics::count))
+        .layer(middleware::map_response_with_state(api.clone(), with_security_headers))
+        .with_state(api);
+    match cors {
+        Some(cors) => routes.layer(cors),
+        None => routes,
     }
-    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("*"));
-    answer
 }
 
 /// A browser must not guess another content type, nor load the data into pages of other sites.
-async fn with_security_headers(mut answer: Response) -> Response {
+async fn with_security_headers(State(api): State<Api>, mut answer: Response) -> Response {
     let headers = answer.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     let policy = HeaderName::from_static("cross-origin-resource-policy");
-    headers.insert(policy, HeaderValue::from_static("same-origin"));
+    let may_load = if api.origins.is_empty() { "same-origin" } else { "cross-origin" };
+    headers.insert(policy, HeaderValue::from_static(may_load));
     answer
 }

@@ -1,9 +1,11 @@
-//! Offsets as texts: positions with a fixed number of digits, so that they sort as texts.
+//! Offsets as texts: two numbers with a fixed number of digits, so that they sort as texts. The
+//! second one is the position. The first one is zero, as in the protocol's reference server.
 
 use super::super::ApiError;
 
-/// Number of digits of an offset.
+/// Number of digits of a position.
 const DIGITS: usize = 16;
+const FIRST: &str = "0000000000000000_";
 
 /// Where a read begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,13 +18,14 @@ pub(super) enum ReadStart {
 
 /// The offset of a position.
 pub(crate) fn offset(position: u64) -> String {
-    format!("{position:0DIGITS$}")
+    format!("{FIRST}{position:0DIGITS$}")
 }
 
 /// The position of an offset. `None` if the text is no offset of this host.
 pub(super) fn position(offset: &str) -> Option<u64> {
-    let is_offset = offset.len() == DIGITS && offset.bytes().all(|byte| byte.is_ascii_digit());
-    is_offset.then(|| offset.parse().ok()).flatten()
+    let digits = offset.strip_prefix(FIRST)?;
+    let is_position = digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_position.then(|| digits.parse().ok()).flatten()
 }
 
 impl ReadStart {
@@ -48,10 +51,18 @@ mod tests {
 
     #[test]
     fn offsets_sort_as_their_positions() {
-        assert_eq!(offset(12), "0000000000000012");
+        assert_eq!(offset(12), "0000000000000000_0000000000000012");
         assert!(offset(9) < offset(10) && offset(99_999) < offset(100_000));
         assert_eq!(position(&offset(7)), Some(7));
-        for bad in ["", "7", "-1", "000000000000001x", "00000000000000001", "../etc/passwd__"] {
+        for bad in [
+            "",
+            "7",
+            "-1",
+            "0000000000000012",
+            "0000000000000000_000000000000001x",
+            "0000000000000001_0000000000000000",
+            "../etc/passwd__",
+        ] {
             assert_eq!(position(bad), None, "{bad}");
         }
         assert_eq!(ReadStart::parse("-1").ok(), Some(ReadStart::At(0)));

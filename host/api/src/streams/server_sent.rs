@@ -104,7 +104,7 @@ pub(super) async fn events(
         Some((Ok::<_, Infallible>(frame), reader))
     });
     let headers =
-        [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
+        [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
     let mut answer =
         (headers, Extension(EndsWithClient), Body::from_stream(frames)).into_response();
     if encoding == EventEncoding::Base64 {
@@ -152,7 +152,7 @@ impl EventReader {
             self.encoding.write(&mut frame, part, &found.stream);
             frame.push('\n');
         }
-        frame.push_str(&format!("event: control\ndata: {control}\n\n"));
+        frame.push_str(&format!("event: control\ndata:{control}\n\n"));
         frame
     }
 }
@@ -178,7 +178,8 @@ impl EventEncoding {
         };
         // Each of the three line breaks ends a line of an event.
         for line in text.replace("\r\n", "\n").split(['\n', '\r']) {
-            frame.push_str("data: ");
+            // A reader removes one space after the colon.
+            frame.push_str(if line.starts_with(' ') { "data: " } else { "data:" });
             frame.push_str(line);
             frame.push('\n');
         }

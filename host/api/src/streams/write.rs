@@ -86,7 +86,7 @@ pub(super) async fn append(
         }
         Some(given) => StreamItems::of_body(given, &bytes).map_err(bad_items)?,
     };
-    let producer = request::producer(headers)?;
+    let (producer, has_items) = (request::producer(headers)?, !items.is_empty());
     let new = StreamAppend {
         id: StreamId::new(path),
         content_type,
@@ -100,7 +100,7 @@ pub(super) async fn append(
         Ok(appended) => appended,
         Err(answer) => return Ok(*answer),
     };
-    let is_new = producer.is_some() && !appended.duplicate;
+    let is_new = producer.is_some() && has_items && !appended.duplicate;
     let mut answer = if is_new { StatusCode::OK } else { StatusCode::NO_CONTENT }.into_response();
     let headers = answer.headers_mut();
     set_end(headers, appended.stream.tail, appended.closed);

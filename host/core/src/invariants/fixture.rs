@@ -14,6 +14,7 @@ use crate::{
     },
     saga::{Fact, FactKey, FactKind},
     snapshot::Snapshot,
+    stream::DurableStream,
     tags,
     time::Timestamp,
     tree::TreeCount,
@@ -34,6 +35,7 @@ use crate::{
 /// - `done` is fulfilled and owes a message.
 /// - `late` timed out.
 /// - `nap` is a timer.
+/// - `branch` is a stream that was forked from the stream `chat`; `run` has the stream `out`.
 pub(crate) fn legal() -> Snapshot {
     let mut world = CheckedStore::new();
     let id = PromiseId::from;
@@ -103,6 +105,9 @@ pub(crate) fn legal() -> Snapshot {
     let roll = world.acquire("roll", 8);
     world.done(world::fence(roll.clone(), vec![world::started()], vec![]));
     world.done(world::hand_over(roll, vec![world::finished(1)], &[]));
+    world.done(world::stream("chat", None));
+    world.done(world::stream("branch", Some("chat")));
+    world.done(world::stream("run/stream/out", None));
     world.done(Command::TaskHalt { id: id("stop") });
     world.done(world::listener("done"));
     let done = world.acquire("done", 3);
@@ -121,6 +126,15 @@ type SnapshotMutation = fn(&mut Snapshot);
 /// For each predicate, a change that breaks it.
 pub(crate) fn violators() -> Vec<(&'static str, SnapshotMutation)> {
     vec![
+        ("a_stream_has_its_data", |rows| rows.stream_chunks.clear()),
+        ("a_stream_belongs_to_an_execution_that_exists", |rows| {
+            let stream = rows.streams[&"run/stream/out".into()].clone();
+            let lost = crate::id::StreamId::from("gone/stream/out");
+            rows.streams.insert(lost.clone(), DurableStream { id: lost, ..stream });
+        }),
+        ("a_source_counts_its_forks", |rows| {
+            rows.streams.get_mut(&"chat".into()).expect("a stream").forks = 0;
+        }),
         ("orphan_invokes", |rows| drop(rows.tasks.remove(&id("work")))),
         ("born_in_time", |rows| edit_spec(rows, "open", |spec| spec.timeout_at = Timestamp(999))),
         ("timedout_settled_at_mismatch", |rows| {

@@ -18,6 +18,7 @@ mod promises;
 mod sagas;
 mod schedules;
 mod step;
+mod streams;
 mod tasks;
 mod waits;
 
@@ -54,6 +55,7 @@ pub const PREDICATES: &[&[Predicate]] = &[
     graphs::PREDICATES,
     objects::PREDICATES,
     limits::PREDICATES,
+    streams::PREDICATES,
 ];
 
 /// Checks all predicates over the rows of a store.

@@ -107,14 +107,6 @@ impl StreamItems {
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
-
-    /// Adds the data of a later append.
-    pub fn extend(&mut self, later: &Self) {
-        let mut data = Vec::with_capacity(self.data.len() + later.data.len());
-        data.extend_from_slice(&self.data);
-        data.extend_from_slice(&later.data);
-        *self = Self { count: self.count + later.count, data: data.into() };
-    }
 }
 
 fn not_json(error: JsonError) -> ItemsError {

@@ -109,6 +109,11 @@ impl DurableStream {
         is_json(&self.content_type)
     }
 
+    /// True if it belongs to no execution.
+    pub(crate) fn owner_is_none(&self) -> bool {
+        self.id.owner().is_none()
+    }
+
     /// Instant at which it expires. `None` if it does not.
     pub fn expires_at(&self) -> Option<Timestamp> {
         match self.lifetime {

@@ -91,12 +91,16 @@ fn act_under(
         if let FenceOperation::State(write) = &action.act {
             draft.may_write_held_state(&claim.id, write)?;
         }
-        if let FenceOperation::Stream(item) = &action.act {
-            draft.may_append_item(&claim.id, item)?;
-        }
     }
+    let items = || {
+        let live = actions.iter().filter(move |action| action.index.0 >= known);
+        live.filter_map(|action| action.act.stream_item())
+    };
+    draft.may_append_items(&claim.id, items())?;
     let batch = draft.append(&claim.id, records, logs)?;
     let recorded = known..draft.head(&claim.id).commands;
+    let stored = actions.iter().filter(|action| recorded.contains(&action.index.0));
+    draft.append_items(&claim.id, stored.filter_map(|action| action.act.stream_item()));
     let mut task = before.clone();
     progressed(&mut task, batch, records);
     let is_counted = draft.counts_births(&claim.id, actions);
@@ -223,13 +227,6 @@ impl DecisionDraft<'_> {
                 }
                 Ok(FenceResult::Done)
             }
-            FenceOperation::Stream(item) => {
-                // As with events: the items of a recorded command are stored.
-                if recorded.contains(&action.index.0) {
-                    self.append_item(&task.id, item);
-                }
-                Ok(FenceResult::Done)
-            }
             FenceOperation::State(write) => {
                 // As with events: the write of a recorded command may have been overwritten in
                 // between.
@@ -254,7 +251,10 @@ impl DecisionDraft<'_> {
                 let repeated = known == Some(&by);
                 self.acted(id, settled || repeated)
             }
-            FenceOperation::Fulfill(_)
+            // As with events, the items of a recorded command are stored. The others were appended
+            // before.
+            FenceOperation::Stream(_)
+            | FenceOperation::Fulfill(_)
             | FenceOperation::Elapsed { .. }
             | FenceOperation::UnlessAsked => Ok(FenceResult::Done),
             FenceOperation::Node { node, row, reset } => {

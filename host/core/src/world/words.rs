@@ -18,6 +18,7 @@ use crate::{
     promise::{
         FenceToken, NewPromise, NewSchedule, Note, Overlap, PromiseTemplate, ReleaseReason, Verdict,
     },
+    stream::{NewStream, StreamForkPoint, StreamItems},
     tags,
     time::{Millis, Timestamp},
     value::{Payload, Tags, Text, Value},
@@ -112,6 +113,19 @@ pub(crate) fn write(name: &str, value: &str, token: u64) -> Command {
 }
 
 /// Creates a schedule with a task for external workers every minute.
+pub(crate) fn stream(id: &str, source: Option<&str>) -> Command {
+    let fork =
+        source.map(|source| StreamForkPoint { source: source.into(), offset: None, sub_offset: 0 });
+    Command::StreamCreate(Box::new(NewStream {
+        id: id.into(),
+        content_type: None,
+        lifetime: None,
+        closed: false,
+        items: StreamItems::bytes(&b"data"[..]),
+        fork,
+    }))
+}
+
 pub(crate) fn schedule(id: &str, overlap: Overlap) -> Command {
     let template = PromiseTemplate {
         id: Text::from("{{.id}}@{{.timestamp}}"),

@@ -8,7 +8,7 @@ pub(super) type Seen = BTreeSet<(&'static str, bool)>;
 
 /// Every kind of command; true if it can be refused. Commands that the engine issues itself are
 /// never refused.
-const KINDS: [(&str, bool); 49] = [
+const KINDS: [(&str, bool); 54] = [
     ("cancel", true),
     ("deploy", true),
     ("fenced-put", true),
@@ -43,6 +43,11 @@ const KINDS: [(&str, bool); 49] = [
     ("schedule-trigger", true),
     ("signal", true),
     ("signal-start", true),
+    ("stream-append", true),
+    ("stream-create", true),
+    ("stream-delete", true),
+    ("stream-due", false),
+    ("stream-touch", true),
     ("task-acquire", true),
     ("task-begin", true),
     ("task-continue", true),

@@ -16,6 +16,7 @@ mod rest;
 mod runs;
 mod runtimes;
 mod script;
+mod streams;
 mod triggers;
 mod work;
 

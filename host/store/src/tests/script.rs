@@ -7,7 +7,7 @@ use segno_core::{
     graph::{NodeRow, NodeState, ResetReason},
     id::{
         Claim, CommandIndex, Digest, Holder, HostName, ObjectId, PromiseId, ResourceName,
-        ScheduleId, Version,
+        ScheduleId, StreamId, Version,
     },
     invocation::{
         CommandKind, CommandRequest, EngineFacts, JournalHead, LogLevel, LogLine, Outcome, Record,
@@ -24,7 +24,7 @@ use segno_core::{
     value::{Payload, Tags, Text, Value},
 };
 
-use super::{MODULE, admissions, new, runs};
+use super::{MODULE, admissions, new, runs, streams};
 
 /// Ids used in addition to existing ones.
 const IDS: [&str; 6] = ["a", "users/42", "ключ \u{0}'\"", "a/0", "nobody", "b/1"];
@@ -76,7 +76,8 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
         75..=89 => admissions::command(dice, seen, now, id),
         73..=74 => update(dice, seen, id),
         70..=72 => Command::ObjectWrite { object: object(dice), write: state(dice) },
-        66..=69 => about_resources(dice),
+        66 => about_resources(dice),
+        67..=69 => streams::command(dice, seen, now),
         60..=65 => scheduled(dice, now),
         0..=3 => Command::PromiseCreate(promise(dice, now)),
         4 => Command::TaskCreate { new: promise(dice, now), request: claim_request(dice) },
@@ -180,6 +181,8 @@ fn fork(dice: &mut Dice, seen: &Snapshot, id: PromiseId) -> Command {
     let new = new(id.as_str(), &[(tags::TARGET, target)], Timestamp::NEVER);
     let module = dice.of(&[None, Some(MODULE), Some(Digest([9; 32]))]);
     let set = vec![CommandIndex(0)];
+    let of_it = |id: &&StreamId| id.owner().as_ref() == Some(of);
+    let streams = seen.streams.keys().filter(of_it).cloned().collect();
     Command::InvocationFork(Box::new(Fork {
         new,
         module,
@@ -187,7 +190,7 @@ fn fork(dice: &mut Dice, seen: &Snapshot, id: PromiseId) -> Command {
         set,
         records,
         kept,
-        streams: Vec::new(),
+        streams,
     }))
 }
 
@@ -462,6 +465,7 @@ fn actions(
             FenceOperation::Settle { id: other.clone(), verdict: verdict(dice), value: value(dice) }
         }
         3 => FenceOperation::Cancel { id: inv.command(CommandIndex(dice.roll(3) as u32)) },
+        _ if dice.once_in(3) => streams::item(dice),
         _ => FenceOperation::Publish { topic: Text::from("news"), payload: value(dice) },
     };
     let commands = records.iter().filter_map(|record| match record.body {
@@ -473,7 +477,12 @@ fn actions(
         .map(|index| {
             let act = act(dice);
             // Events and state are written together with the record of their command.
-            let first = matches!(act, FenceOperation::Publish { .. } | FenceOperation::State(_));
+            let first = matches!(
+                act,
+                FenceOperation::Publish { .. }
+                    | FenceOperation::State(_)
+                    | FenceOperation::Stream(_)
+            );
             let recorded = commands.first().filter(|_| first);
             FenceAction { index: recorded.copied().unwrap_or(CommandIndex(index as u32)), act }
         })

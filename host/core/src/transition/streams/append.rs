@@ -8,7 +8,7 @@ use crate::{
     reply::{Refusal, Reply, StreamRefusal, StreamReply},
     stream::{
         DEFAULT_CONTENT_TYPE, DurableStream, PRODUCERS_MAX, ProducerPosition, ProducerState,
-        StreamAppend, StreamClosure, StreamItem,
+        StreamAppend, StreamClosure, StreamItem, StreamItems,
     },
     time::Timestamp,
     value::Text,
@@ -158,40 +158,63 @@ impl DecisionDraft<'_> {
         }
     }
 
+    /// Checks that a workflow may append these items, in order. No item is recorded without being
+    /// stored, so this check precedes the append of the records.
+    pub(crate) fn may_append_items<'i>(
+        &self,
+        invocation: &PromiseId,
+        items: impl Iterator<Item = &'i StreamItem>,
+    ) -> Result<(), Refusal> {
+        let mut streams: BTreeMap<&Text, DurableStream> = BTreeMap::new();
+        for item in items {
+            let stream =
+                streams.entry(&item.name).or_insert_with(|| self.stream_of_item(invocation, item));
+            stream.id.check().map_err(StreamRefusal::from)?;
+            if !item.items.is_empty() {
+                if stream.closed.is_some() {
+                    let (id, tail) = (stream.id.clone(), stream.tail);
+                    return Err(StreamRefusal::Closed { id, tail }.into());
+                }
+                fits_type(stream, &item.content_type)?;
+                self.check_stream_size(stream.bytes, &item.items)?;
+            }
+            stream.tail += item.items.count;
+            stream.bytes += item.items.data.len() as u64;
+            stream.closed = stream.closed.take().or(item.closes.then(StreamClosure::default));
+        }
+        Ok(())
+    }
+
+    /// Appends items of a workflow, in order. Those of one stream become one piece of data.
+    pub(crate) fn append_items<'i>(
+        &mut self,
+        invocation: &PromiseId,
+        items: impl Iterator<Item = &'i StreamItem>,
+    ) {
+        let mut of_streams: BTreeMap<&Text, Vec<&StreamItem>> = BTreeMap::new();
+        for item in items {
+            of_streams.entry(&item.name).or_default().push(item);
+        }
+        for items in of_streams.into_values() {
+            let Some(first) = items.first() else { continue };
+            let mut stream = self.stream_of_item(invocation, first);
+            let pieces: Vec<&[u8]> = items.iter().map(|item| item.items.data.as_slice()).collect();
+            let count = items.iter().map(|item| item.items.count).sum();
+            let joined = StreamItems { count, data: pieces.concat().into() };
+            let writer = Some(invocation).filter(|id| stream.id.owner().as_ref() != Some(id));
+            self.extend_stream(&mut stream, &joined, writer);
+            stream.used_at = self.now;
+            if items.iter().any(|item| item.closes) {
+                stream.closed = stream.closed.or(Some(StreamClosure::default()));
+            }
+            self.put_stream(stream);
+        }
+    }
+
     /// The stream that a workflow's item is for, or a new one.
     fn stream_of_item(&self, invocation: &PromiseId, item: &StreamItem) -> DurableStream {
         let id = StreamId::of_execution(&self.first_generation(invocation), &item.name);
         let stored = self.stream(&id).cloned();
         stored.unwrap_or_else(|| self.new_stream(id, item.content_type.clone()))
-    }
-
-    /// Checks that a workflow may append an item. No item is recorded without being stored, so this
-    /// check precedes the append of the records.
-    pub(crate) fn may_append_item(
-        &self,
-        invocation: &PromiseId,
-        item: &StreamItem,
-    ) -> Result<(), Refusal> {
-        let stream = self.stream_of_item(invocation, item);
-        stream.id.check().map_err(StreamRefusal::from)?;
-        if stream.closed.is_some() {
-            return Err(StreamRefusal::Closed { id: stream.id, tail: stream.tail }.into());
-        }
-        if !item.items.is_empty() {
-            fits_type(&stream, &item.content_type)?;
-        }
-        Ok(self.check_stream_size(stream.bytes, &item.items)?)
-    }
-
-    /// Appends an item of a workflow.
-    pub(crate) fn append_item(&mut self, invocation: &PromiseId, item: &StreamItem) {
-        let mut stream = self.stream_of_item(invocation, item);
-        let writer = Some(invocation).filter(|id| stream.id.owner().as_ref() != Some(id));
-        self.extend_stream(&mut stream, &item.items, writer);
-        stream.used_at = self.now;
-        if item.closes {
-            stream.closed = Some(StreamClosure::default());
-        }
-        self.put_stream(stream);
     }
 }

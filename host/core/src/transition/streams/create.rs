@@ -17,6 +17,16 @@ use crate::{
 
 /// Executes [`Command::StreamCreate`](crate::command::Command::StreamCreate).
 pub(crate) fn create(draft: &mut DecisionDraft<'_>, new: &NewStream) -> Result<Reply, Refusal> {
+    new.id.owner().iter().for_each(|owner| draft.touch(owner));
+    let mark = draft.mark();
+    let made = make(draft, new);
+    if made.is_err() {
+        draft.go_back(mark);
+    }
+    made
+}
+
+fn make(draft: &mut DecisionDraft<'_>, new: &NewStream) -> Result<Reply, Refusal> {
     draft.expire(&new.id);
     if draft.stream(&new.id).is_some() {
         return repeated(draft, new);

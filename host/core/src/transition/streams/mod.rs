@@ -36,13 +36,17 @@ impl DecisionDraft<'_> {
         }
     }
 
-    /// A stream that was not deleted. An expired one is removed.
-    fn existing_stream(&mut self, id: &StreamId) -> Result<DurableStream, Refusal> {
-        self.expire(id);
-        let stream = self.stream(id).ok_or_else(|| StreamRefusal::NotFound(id.clone()))?;
-        match stream.deleted {
-            true => Err(StreamRefusal::Gone(id.clone()).into()),
-            false => Ok(stream.clone()),
+    /// A stream that was not deleted and has not expired.
+    fn existing_stream(&self, id: &StreamId) -> Result<DurableStream, Refusal> {
+        let absent = || StreamRefusal::NotFound(id.clone());
+        let stream = self.stream(id).ok_or_else(absent)?;
+        match stream.status(self.now) {
+            StreamStatus::Gone => Err(StreamRefusal::Gone(id.clone()).into()),
+            StreamStatus::Expired if stream.forks > 0 => {
+                Err(StreamRefusal::Gone(id.clone()).into())
+            }
+            StreamStatus::Expired => Err(absent().into()),
+            StreamStatus::Open | StreamStatus::Closed => Ok(stream.clone()),
         }
     }
 

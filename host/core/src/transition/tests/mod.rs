@@ -19,6 +19,7 @@ mod resources;
 mod runs;
 mod sagas;
 mod schedules;
+mod streams;
 mod succession;
 mod tasks;
 mod trees;

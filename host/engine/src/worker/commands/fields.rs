@@ -8,8 +8,8 @@ use serde_json::{Map, Value as Json, json};
 use crate::values;
 
 /// The names of fields whose values are texts that are not JSON.
-const TEXTS: [&str; 7] =
-    ["message", "undoes", "saga", "compensate", "unknown", "promise", "signal"];
+const TEXTS: [&str; 8] =
+    ["message", "undoes", "saga", "compensate", "unknown", "promise", "signal", "content-type"];
 
 /// A list of fields. Values of fields whose names end in `_bytes` are bytes, all others are text.
 #[derive(Default)]

@@ -1,0 +1,90 @@
+//! The streams of a test.
+
+use std::collections::BTreeMap;
+
+use crate::{bindings::segno::workflow::types as wit, error::Error, payload::Payload};
+
+/// The streams of all invocations, by invocation and name.
+#[derive(Default)]
+pub(super) struct TestStreams(BTreeMap<(String, String), TestStream>);
+
+#[derive(Default)]
+struct TestStream {
+    content_type: String,
+    /// Each item with the id of the call that appended it.
+    items: Vec<(String, Payload)>,
+    is_closed: bool,
+}
+
+impl TestStreams {
+    /// Appends an item, as the host does.
+    pub(super) fn append(
+        &mut self,
+        invocation: &str,
+        (name, content_type): (&str, &str),
+        writer: &str,
+        item: Payload,
+    ) -> Result<(), wit::Failure> {
+        let stream = self.at(invocation, name, content_type);
+        let refused = if stream.is_closed {
+            Some(format!("the stream `{name}` is closed: nothing can be appended"))
+        } else if !stream.content_type.eq_ignore_ascii_case(content_type) {
+            Some(format!(
+                "the stream `{name}` has the content type `{}`, and the item `{content_type}`",
+                stream.content_type
+            ))
+        } else {
+            None
+        };
+        if let Some(message) = refused {
+            return Err(Error::terminal(409, message).into_failure());
+        }
+        stream.items.push((writer.to_owned(), item));
+        Ok(())
+    }
+
+    pub(super) fn close(&mut self, invocation: &str, name: &str, content_type: &str) {
+        self.at(invocation, name, content_type).is_closed = true;
+    }
+
+    /// Number of positions that a call has appended.
+    pub(super) fn kept(&self, invocation: &str, name: &str, writer: &str) -> u64 {
+        let Some(stream) = self.0.get(&(invocation.to_owned(), name.to_owned())) else { return 0 };
+        let is_json = stream.content_type.eq_ignore_ascii_case("application/json");
+        let length = |item: &Payload| match item {
+            _ if is_json => 1,
+            Payload::Bytes(bytes) => bytes.len() as u64,
+            Payload::Json(text) => {
+                let string = serde_json::from_str::<String>(text);
+                string.map_or(text.len(), |string| string.len()) as u64
+            }
+        };
+        let by_it = stream.items.iter().filter(|(by, _)| by == writer);
+        by_it.map(|(_, item)| length(item)).sum()
+    }
+
+    pub(super) fn items(&self, invocation: &str, name: &str) -> Vec<&Payload> {
+        let stream = self.0.get(&(invocation.to_owned(), name.to_owned()));
+        stream.into_iter().flat_map(|stream| stream.items.iter().map(|(_, item)| item)).collect()
+    }
+
+    fn at(&mut self, invocation: &str, name: &str, content_type: &str) -> &mut TestStream {
+        let key = (invocation.to_owned(), name.to_owned());
+        self.0.entry(key).or_insert_with(|| TestStream {
+            content_type: content_type.to_owned(),
+            ..TestStream::default()
+        })
+    }
+}
+
+/// The invocation whose streams a call writes: the one that made the call.
+pub(super) fn owner(call: &str) -> &str {
+    let undone = call.rsplit_once("/c/").filter(|(_, step)| step.matches('/').count() == 1);
+    let maker = undone.or_else(|| call.rsplit_once('/')).map_or(call, |(maker, _)| maker);
+    first_generation(maker)
+}
+
+/// The invocation that a generation belongs to.
+pub(super) fn first_generation(id: &str) -> &str {
+    id.split_once("/g/").map_or(id, |(first, _)| first)
+}

@@ -1,0 +1,81 @@
+//! Writes streams, for the suites.
+
+use std::time::Duration;
+
+use segno::{ActivityContext, Context, Error, Result};
+
+/// A number of items, and where the writer stops for a moment.
+#[segno::data]
+pub struct Telling {
+    /// Number of items.
+    items: u64,
+    /// Number of items after which the writer sleeps, and in an activity fails once. Zero: never.
+    #[serde(default)]
+    pause_every: u64,
+    /// Milliseconds of each sleep.
+    #[serde(default)]
+    pause_ms: u64,
+}
+
+/// Appends the numbers from 0 to the stream `numbers`, and sleeps in between.
+#[segno::workflow]
+pub async fn tell(ctx: Context, telling: Telling) -> Result<u64> {
+    let numbers = ctx.stream("numbers");
+    for number in 0..telling.items {
+        numbers.append(&number)?;
+        if telling.pause_every > 0 && (number + 1) % telling.pause_every == 0 {
+            ctx.sleep(Duration::from_millis(telling.pause_ms)).await?;
+        }
+    }
+    Ok(telling.items)
+}
+
+/// Lets the activity `produce` write the stream `tokens`, and says in `log` when it began and
+/// ended.
+#[segno::workflow]
+pub async fn relay(ctx: Context, telling: Telling) -> Result<u64> {
+    let log = ctx.stream("log").content_type("text/plain");
+    log.append("begin\n")?;
+    let produced = ctx.call(produce, &telling).await?;
+    log.append("end\n")?;
+    log.close();
+    Ok(produced)
+}
+
+/// Appends the numbers from 0 to `tokens`, from where the last attempt ended. The first attempt
+/// that reaches a multiple of `pause_every` fails there.
+#[segno::activity]
+pub async fn produce(ctx: ActivityContext, telling: Telling) -> Result<u64> {
+    let tokens = ctx.stream("tokens");
+    let kept = tokens.kept()?;
+    for number in kept..telling.items {
+        tokens.append(&number)?;
+        if telling.pause_every > 0 && (number + 1) % telling.pause_every == 0 {
+            std::thread::sleep(Duration::from_millis(telling.pause_ms));
+            if ctx.attempt() < 3 {
+                return Err(Error::retryable("the connection to the model broke"));
+            }
+        }
+    }
+    Ok(kept)
+}
+
+/// Breaks the rule that its input names.
+#[segno::workflow]
+pub async fn breach(ctx: Context, rule: String) -> Result<()> {
+    let stream = ctx.stream("rules");
+    stream.append(&1)?;
+    match rule.as_str() {
+        "closed" => {
+            stream.clone().close();
+            stream.append(&2)?;
+        }
+        "type" => ctx.stream("rules").content_type("text/plain").append("text")?,
+        "name" => ctx.stream("a/b").append(&1)?,
+        "bytes" => stream.append_bytes(b"raw")?,
+        _ => {}
+    }
+    ctx.sleep(Duration::from_millis(1)).await
+}
+
+segno::module!(tell, relay, produce, breach);

@@ -1,0 +1,120 @@
+//! Hosts that are killed while streams are written and followed. No item is missing, none comes
+//! twice, and every reader goes on where it was.
+//!
+//! `SEGNO_KILLS` sets the number of kills (6), `SEGNO_SEED` repeats a run's draws.
+
+use segno_client::Client;
+use segno_core::time::Millis;
+use segno_env::Env;
+use serde_json::{Value, json};
+use tests::{guests, host_group::HostGroup, seed};
+use throwaway_postgres::Postgres;
+
+use super::{SEGNO, host, messages};
+
+const ITEMS: u64 = 10_000;
+/// Time within which the streams are complete.
+const LIMIT: Millis = Millis(120_000);
+
+/// An execution and the stream that it writes.
+const WRITERS: [(&str, &str, &str); 2] =
+    [("told", "teller/tell", "numbers"), ("relayed", "teller/relay", "tokens")];
+
+fn kills() -> u64 {
+    seed::number("SEGNO_KILLS").unwrap_or(6)
+}
+
+/// Follows a stream to its end, through `clients` in turn. A read that fails is repeated.
+async fn follow(clients: Vec<Client>, id: &str, name: &str, env: &Env) -> Vec<Value> {
+    let (mut items, mut offset, mut turn) = (Vec::new(), "-1".to_owned(), 0);
+    loop {
+        let client = &clients[turn % clients.len()];
+        turn += 1;
+        match client.stream(id, name, &offset, true).await {
+            Ok(data) => {
+                items.extend(messages(&data.body));
+                offset = data.next_offset;
+                if data.closed {
+                    return items;
+                }
+            }
+            Err(_) => env.runtime.sleep(Millis(20)).await,
+        }
+    }
+}
+
+fn is_whole(items: &[Value]) -> bool {
+    items.len() as u64 == ITEMS && (0..).zip(items).all(|(number, item)| *item == json!(number))
+}
+
+fn input() -> Value {
+    json!({ "items": ITEMS, "pause_every": 100, "pause_ms": 15 })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_item_is_lost_or_doubled_when_the_host_is_killed() {
+    let mut chance = seed::chance();
+    let mut host = host(&[]).await;
+    for (id, target, _) in WRITERS {
+        host.start_as(id, target, input()).await.expect("it starts");
+    }
+    let (client, env) = (host.client().clone(), host.env.clone());
+    let following = futures::future::join_all(WRITERS.map(|(id, _, name)| {
+        let clients = vec![client.clone()];
+        let env = &env;
+        async move { follow(clients, id, name, env).await }
+    }));
+    let killing = async {
+        for kill in 0..kills() {
+            env.runtime.sleep(chance.length(100, 500)).await;
+            host.server.kill().unwrap_or_else(|error| panic!("kill {kill}: {error}"));
+            host.server.restart().await.unwrap_or_else(|error| panic!("kill {kill}: {error}"));
+        }
+    };
+    let both = async { tokio::join!(following, killing).0 };
+    let followed = env.within(LIMIT, both).await.expect("in time");
+    for ((id, ..), items) in WRITERS.iter().zip(&followed) {
+        assert!(is_whole(items), "{id}: {} items", items.len());
+    }
+    for (id, _, _) in WRITERS {
+        let replay = client.replay(id, None).await.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(replay.matched, replay.journal_len, "{replay:#?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_of_one_host_follow_what_the_other_writes_until_it_is_killed() {
+    let Some(server) = Postgres::start() else { return };
+    let mut chance = seed::chance();
+    let url = server.database("streams");
+    let mut group = HostGroup::start(SEGNO, &url, 2, Default::default(), &[]).await;
+    group.deploy("teller", guests::component("teller")).await;
+    let clients = vec![group.client(0).clone(), group.client(1).clone()];
+    for (number, (id, target, _)) in WRITERS.iter().enumerate() {
+        let start = segno_api::model::StartInvocation {
+            target: (*target).to_owned(),
+            id: Some((*id).to_owned()),
+            input: Some(input()),
+            ..Default::default()
+        };
+        clients[number].start(&start).await.unwrap_or_else(|error| panic!("{error}"));
+    }
+    let env = group.env.clone();
+    let following = futures::future::join_all(WRITERS.map(|(id, _, name)| {
+        let (clients, env) = (clients.clone(), &env);
+        async move { follow(clients, id, name, env).await }
+    }));
+    let killing = async {
+        for kill in 0..kills() as usize {
+            env.runtime.sleep(chance.length(100, 500)).await;
+            let host = &mut group.hosts[kill % 2];
+            host.kill().unwrap_or_else(|error| panic!("kill {kill}: {error}"));
+            host.restart().await.unwrap_or_else(|error| panic!("kill {kill}: {error}"));
+        }
+    };
+    let both = async { tokio::join!(following, killing).0 };
+    let followed = env.within(LIMIT, both).await.expect("in time");
+    for ((id, ..), items) in WRITERS.iter().zip(&followed) {
+        assert!(is_whole(items), "{id}: {} items", items.len());
+    }
+}
