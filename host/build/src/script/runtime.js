@@ -1,6 +1,7 @@
 // The runtime of JavaScript modules: QuickJS, and the contract for the bundles that it loads.
 
 import * as activity from 'segno:workflow/activity@0.2.0';
+import * as activityStreams from 'segno:workflow/activity-streams@0.2.0';
 import * as configuration from 'segno:workflow/configuration@0.2.0';
 import * as files from 'segno:workflow/files@0.2.0';
 import * as generations from 'segno:workflow/generations@0.2.0';
@@ -9,10 +10,12 @@ import * as objectPromises from 'segno:workflow/object-promises@0.2.0';
 import * as sagas from 'segno:workflow/sagas@0.2.0';
 import * as signals from 'segno:workflow/signals@0.2.0';
 import * as state from 'segno:workflow/state@0.2.0';
+import * as streams from 'segno:workflow/streams@0.2.0';
 
 // A bundle takes its imports from here, by the names of the interfaces.
 globalThis.segnoContract = {
   activity,
+  'activity-streams': activityStreams,
   configuration,
   files,
   generations,
@@ -21,6 +24,7 @@ globalThis.segnoContract = {
   sagas,
   signals,
   state,
+  streams,
 };
 
 // The exports of the bundle. A bundle of an older shim lacks those that came later.
