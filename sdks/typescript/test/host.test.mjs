@@ -98,6 +98,22 @@ test('a workflow runs a graph that is a value', { skip }, async () => {
   assert.deepEqual(output, { small: 8 });
 });
 
+test('a workflow and an activity write streams', { skip }, async () => {
+  const { state, output, failure } = await ended('streams');
+  assert.equal(state, 'resolved', failure?.message);
+  assert.deepEqual(output, { kept: [3, 6], code: 409, refused: 409 });
+  const content = async (name) => {
+    const answer = await fetch(`${host.url}/v1/stream/streams/stream/${name}`);
+    return [answer.headers.get('content-type'), await answer.text()];
+  };
+  const [type, words] = await content('words');
+  assert.deepEqual([type, JSON.parse(words)], ['application/json', ['begin', { word: 0 }, { word: 1 }, { word: 2 }, [1, null]]]);
+  assert.deepEqual(await content('log'), ['text/plain', 'grüß dich\n']);
+  const sound = await (await fetch(`${host.url}/v1/stream/streams/stream/sound`)).arrayBuffer();
+  assert.deepEqual([...new Uint8Array(sound)], [0, 255, 1, 255, 2, 255]);
+  assert.match(host.cli('replay', 'streams').stdout, /identical/);
+});
+
 const DEFECTS = [
   ['helper', 'src/helper.ts:4: RangeError: from a helper'],
   ['text', /src\/index\.ts:\d+: text was thrown, which is no Error/],

@@ -1,6 +1,7 @@
 // The engine of an attempt of an activity over the imports of the contract.
 
 import * as activity from 'segno:workflow/activity@0.2.0';
+import * as streams from 'segno:workflow/activity-streams@0.2.0';
 import * as configuration from 'segno:workflow/configuration@0.2.0';
 import * as files from 'segno:workflow/files@0.2.0';
 import type { AttemptEngine } from '../core/engine.js';
@@ -22,6 +23,8 @@ export const attemptEngine: AttemptEngine = {
   appendFile: (path, content) => refusable(() => files.append(path, content)),
   listDirectory: (path) => refusable(() => files.listDirectory(path)).map((entry) => ({ ...entry, size: Number(entry.size) })),
   removeFile: (path) => refusable(() => files.remove(path)),
+  keptOfStream: (name) => Number(refusable(() => streams.kept(name))),
+  appendToStream: (name, contentType, item) => refusable(() => streams.append(name, contentType, item)),
 };
 
 /** What the host refuses is thrown as a `Failure`: that of the contract is the payload of what QuickJS throws. */

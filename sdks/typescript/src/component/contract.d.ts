@@ -60,6 +60,18 @@ declare module 'segno:workflow/generations@0.2.0' {
   export function continueAsNew(input: Payload, sameCode: boolean): void;
 }
 
+declare module 'segno:workflow/streams@0.2.0' {
+  type Payload = import('../core/engine.js').Payload;
+  export function append(name: string, contentType: string, item: Payload): number;
+  export function close(name: string, contentType: string): number;
+}
+
+declare module 'segno:workflow/activity-streams@0.2.0' {
+  type Payload = import('../core/engine.js').Payload;
+  export function kept(name: string): number;
+  export function append(name: string, contentType: string, item: Payload): void;
+}
+
 declare module 'segno:workflow/activity@0.2.0' {
   type Payload = import('../core/engine.js').Payload;
   type Request = import('../core/engine.js').HttpRecord;

@@ -6,6 +6,7 @@ import * as objectPromises from 'segno:workflow/object-promises@0.2.0';
 import * as sagas from 'segno:workflow/sagas@0.2.0';
 import * as signals from 'segno:workflow/signals@0.2.0';
 import * as state from 'segno:workflow/state@0.2.0';
+import * as streams from 'segno:workflow/streams@0.2.0';
 import type { Command, Engine } from '../core/engine.js';
 import { going } from './asked-at.js';
 
@@ -70,5 +71,9 @@ function issued(command: Exclude<Command, { kind: 'promise' }>): number {
       return objectPromises.settle(command.name, command.outcome);
     case 'send-signal':
       return signals.send(command.invocation, command.name, command.payload);
+    case 'append-stream':
+      return streams.append(command.name, command.contentType, command.item);
+    case 'close-stream':
+      return streams.close(command.name, command.contentType);
   }
 }

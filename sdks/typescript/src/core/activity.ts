@@ -6,6 +6,7 @@ import type { HttpRequest, HttpResponse } from './http.js';
 import type { Logger } from './log.js';
 import type { RetryOptions } from './retry.js';
 import type { InputOf, OutputOf, Schema } from './schema.js';
+import type { ActivityStream, StreamOptions } from './stream.js';
 
 /** The options of an activity. */
 export interface ActivityOptions extends FunctionOptions {
@@ -53,6 +54,8 @@ export interface ActivityContext {
   readonly files: Files;
   /** Says that the attempt is alive and how far it got. True: it is asked to stop. */
   heartbeat(progress?: unknown): boolean;
+  /** A stream of the workflow that called this activity, or of this call if nobody did. */
+  stream(name: string, options?: StreamOptions): ActivityStream;
   /** Sends one request, if the host's policy allows its address. Nothing is retried here. `fetch` does the same. */
   http(request: string | HttpRequest): Promise<HttpResponse>;
   /** A setting of this module in the host's policy.toml. A `Failure` 403 says that it is not set. */

@@ -11,6 +11,7 @@ import { logger } from './log.js';
 import { generator, seedOf } from './random.js';
 import type { Scope } from './scope.js';
 import { validated } from './schema.js';
+import { activityStream } from './stream.js';
 import { decode, encode } from './value.js';
 
 /** One attempt: its context, and the globals inside of it. */
@@ -108,6 +109,7 @@ export class ActivityAttempt implements Scope {
         if (stops && !controller.signal.aborted) controller.abort(cancelled());
         return stops;
       },
+      stream: (name, options) => activityStream(engine, name, options),
       http: (request) => this.#http(request),
       env: (name) => engine.env(name),
       secret: (name) => engine.secret(name),

@@ -9,6 +9,7 @@ import type { ObjectType, StateMap } from './object.js';
 import type { CallOptions, SendOptions } from './retry.js';
 import type { Saga } from './saga.js';
 import type { OutputOf, Schema } from './schema.js';
+import type { StreamOptions, WorkflowStream } from './stream.js';
 import type { Values } from './workflow.js';
 
 /** The promise of a command, which can be cancelled. */
@@ -135,6 +136,8 @@ export interface WorkflowContext<T extends ContextTypes = { signals: {}; promise
   http(request: string | HttpRequest, options?: CallOptions): Call<HttpResponse>;
   /** Hands an event to the receivers of the topic, at least once. */
   publish(topic: string, value?: unknown): Promise<void>;
+  /** A stream of this invocation, for readers outside: `ctx.stream('tokens').append({ text })`. */
+  stream(name: string, options?: StreamOptions): WorkflowStream;
   /** Begins a saga: steps that are undone, the last one first, when a `Failure` leaves the workflow. */
   saga(name: string): Saga;
   /** Runs a plan of a graph that is made at run time. The result has the outputs by name. */

@@ -76,7 +76,9 @@ export type Command =
   | { kind: 'wait-object-promise'; name: string }
   | { kind: 'peek-object-promise'; name: string }
   | { kind: 'settle-object-promise'; name: string; outcome: Outcome }
-  | { kind: 'send-signal'; invocation: string; name: string; payload: Payload };
+  | { kind: 'send-signal'; invocation: string; name: string; payload: Payload }
+  | { kind: 'append-stream'; name: string; contentType: string; item: Payload }
+  | { kind: 'close-stream'; name: string; contentType: string };
 
 /** The facts of an invocation, the same in every replay. */
 export interface Facts {
@@ -144,6 +146,8 @@ export interface AttemptEngine {
   appendFile(path: string, content: Uint8Array): void;
   listDirectory(path: string): FileEntry[];
   removeFile(path: string): void;
+  keptOfStream(name: string): number;
+  appendToStream(name: string, contentType: string, item: Payload): void;
 }
 
 /** The answer to a request of an activity. */

@@ -8,6 +8,7 @@ import { generator } from './random.js';
 import { Sagas } from './saga.js';
 import { validated } from './schema.js';
 import { type HeardSignal, type SignalWait, Signals } from './signal-wait.js';
+import type { KnownStream } from './stream.js';
 import { UnawaitedCommands } from './unawaited.js';
 import { Updates } from './updates.js';
 import { decode, encode, shown } from './value.js';
@@ -50,6 +51,8 @@ export class WorkflowExecution {
   readonly sagas: Sagas;
   readonly updates: Updates;
   readonly unawaited = new UnawaitedCommands();
+  /** The streams that the workflow has asked for, by name. */
+  readonly streams = new Map<string, KnownStream>();
   /** Warnings for the author, which are in the log. */
   readonly warnings: string[] = [];
   readonly controller = new AbortController();

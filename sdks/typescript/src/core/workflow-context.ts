@@ -15,6 +15,7 @@ import { generator, seedOf, uuid } from './random.js';
 import { type CallOptions, type SendOptions, callRecord, checkOptions, sendRecord } from './retry.js';
 import { validated } from './schema.js';
 import type { HeardSignal } from './signal-wait.js';
+import { type StreamOptions, workflowStream } from './stream.js';
 import { encode } from './value.js';
 
 const PROMISE_OPTIONS = ['timeout'];
@@ -130,6 +131,7 @@ function commands(execution: WorkflowExecution): object {
       return cancellable(execution, { kind: 'http', request, options: record }, options.signal, (told) => durableResponse(told, request.url));
     },
     publish: (topic: string, value?: unknown) => once({ kind: 'publish', topic, payload: encode(value, `the event on topic \`${topic}\``) }),
+    stream: (name: string, options?: StreamOptions) => workflowStream(execution, name, options),
     saga: (name: string) => execution.sagas.begin(name),
     graph: (plan: object, input?: unknown, options: CallOptions = {}) =>
       cancellable(

@@ -12,6 +12,7 @@ import { decode } from '../core/value.js';
 import type { Double, Doubles } from './doubles.js';
 import { drained, within } from './scopes.js';
 import { inProject } from './stack.js';
+import { AttemptStreams, type TestStreams } from './streams.js';
 
 /** What is attempted. */
 export type Subject =
@@ -29,6 +30,9 @@ const DEFAULT_RETRY: RetryRecord = { initialMs: 500, factor: 2, maxMs: 60_000, j
 /** The world in which attempts are made. */
 export interface AttemptWorld {
   readonly doubles: Doubles;
+  readonly streams: TestStreams;
+  /** The invocation whose streams the attempts write. */
+  readonly owner: string;
   now(): number;
   log(level: Level, message: string): void;
 }
@@ -97,7 +101,8 @@ export class Attempts {
       startedAtMs: world.now(),
       deadlineMs: this.deadlineMs,
     };
-    const attempt = new ActivityAttempt(definition, facts, this.#engine());
+    const streams = new AttemptStreams(world.streams, world.owner, this.key);
+    const attempt = new ActivityAttempt(definition, facts, this.#engine(streams));
     const describe = (error: unknown): string => {
       const { at, message } = defect(error, inProject, definition.made);
       return at === undefined ? message : `${at}: ${message}`;
@@ -105,7 +110,8 @@ export class Attempts {
     const run = within(attempt, () => attempt.run(this.input, describe));
     const outcome = await Promise.race([run, limit()]);
     await drained();
-    const settled = attempt.settled(outcome, describe);
+    const ended = attempt.settled(outcome, describe);
+    const settled = ended.tag === 'success' && streams.refused !== undefined ? failed(streams.refused) : ended;
     if (settled.tag === 'success') return this.#withoutSecrets(definition.title, settled);
     return { tag: 'failure', val: { ...settled.val, message: world.doubles.redacted(settled.val.message) } };
   }
@@ -139,7 +145,7 @@ export class Attempts {
     return success(answerValue({ status, headers: answered, body }), 'a response');
   }
 
-  #engine(): AttemptEngine {
+  #engine(streams: AttemptStreams): AttemptEngine {
     const { doubles } = this.world;
     return {
       heartbeat: (progress) => {
@@ -159,6 +165,8 @@ export class Attempts {
       appendFile: (path, content) => void doubles.files.set(path, Uint8Array.from([...(doubles.files.get(path) ?? []), ...content])),
       listDirectory: (path) => doubles.list(path),
       removeFile: (path) => void doubles.files.delete(path),
+      keptOfStream: (name) => streams.kept(name),
+      appendToStream: (name, contentType, item) => streams.append(name, contentType, doubles.withoutSecrets(item)),
     };
   }
 

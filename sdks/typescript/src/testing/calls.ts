@@ -28,13 +28,20 @@ export class Calls {
   http(invocation: Invocation, index: number, { request, options }: Extract<Command, { kind: 'http' }>): void {
     const id = invocation.ids.get(index) ?? `${invocation.id}/${index}`;
     const deadline = options.timeoutMs === undefined ? undefined : this.#world.nowMs + options.timeoutMs;
-    const attempts = new Attempts(this.#attemptWorld(), { kind: 'http', request }, { tag: 'json', val: 'null' }, id, options, deadline);
+    const attempts = new Attempts(this.#attemptWorld(invocation), { kind: 'http', request }, { tag: 'json', val: 'null' }, id, options, deadline);
     this.#attempt(invocation, index, attempts, id);
     return this.deadline(invocation, index, deadline);
   }
 
-  #attemptWorld(): AttemptWorld {
-    return { doubles: this.#world.scenario.doubles, now: () => this.#world.nowMs, log: (level: Level, message: string) => this.#world.log(level, message) };
+  #attemptWorld(caller: Invocation): AttemptWorld {
+    const world = this.#world;
+    return {
+      doubles: world.scenario.doubles,
+      streams: world.streams,
+      owner: caller.firstId,
+      now: () => world.nowMs,
+      log: (level: Level, message: string) => world.log(level, message),
+    };
   }
 
   /** The function with this name, and a double of it. */
@@ -78,7 +85,7 @@ export class Calls {
       double === undefined
         ? { kind: 'activity', definition: definition! }
         : { kind: 'double', name, double, definition, isFinal: definition?.kind === 'workflow' };
-    const attempts = new Attempts(this.#attemptWorld(), subject, input, child, options, deadline);
+    const attempts = new Attempts(this.#attemptWorld(invocation), subject, input, child, options, deadline);
     this.#attempt(invocation, index, attempts, child);
     return this.deadline(invocation, index, deadline, child);
   }
@@ -152,7 +159,7 @@ export class Calls {
       }
       const subject: Subject = double === undefined ? { kind: 'activity', definition: definition! } : { kind: 'double', name, double, definition, isFinal: true };
       // One attempt is enough: nobody sees its result.
-      await new Attempts(this.#attemptWorld(), subject, input, id, options, undefined).next();
+      await new Attempts(this.#attemptWorld(invocation), subject, input, id, options, undefined).next();
     });
   }
 

@@ -1,6 +1,6 @@
 // What a test defines in place of functions, servers, settings and files.
 
-import type { FileEntry, HttpAnswer, HttpRecord } from '../core/engine.js';
+import type { FileEntry, HttpAnswer, HttpRecord, Payload } from '../core/engine.js';
 import { Code, Failure } from '../core/failure.js';
 
 /** The facts of an attempt of a double. */
@@ -79,6 +79,11 @@ export class Doubles {
     let told = text;
     for (const [name, value] of this.secrets) told = told.replaceAll(value, `{secret:${name}}`);
     return told;
+  }
+
+  /** A value without the secrets, as the host stores it. */
+  withoutSecrets(payload: Payload): Payload {
+    return payload.tag === 'json' ? { tag: 'json', val: this.redacted(payload.val) } : payload;
   }
 
   /** Refuses a result that contains a secret, as the host does. */

@@ -69,6 +69,11 @@ export class Invocation {
     return this.run.facts.invocation;
   }
 
+  /** The id of its first generation. */
+  get firstId(): string {
+    return this.id.replace(/[/]g[/][0-9]+$/, '');
+  }
+
   /** True if it cannot go on. */
   get isOver(): boolean {
     return this.isDead || this.recorder.end !== undefined;

@@ -35,7 +35,7 @@ type Field = [name: string, value: string | Uint8Array];
 /** Longer values are kept as their digest. */
 const INLINE_LIMIT = 256;
 /** Fields that are texts and no JSON. */
-const TEXTS = new Set(['message', 'undoes', 'saga', 'compensate', 'unknown', 'promise', 'signal']);
+const TEXTS = new Set(['message', 'undoes', 'saga', 'compensate', 'unknown', 'promise', 'signal', 'content-type']);
 
 /** The record of a command, without its number and time. */
 export function commandRecord(command: RecordedCommand): Pick<JournalRecord, 'command' | 'name' | 'request'> {
@@ -74,6 +74,10 @@ function parts(command: RecordedCommand): [kind: string, name: string, fields: F
       return ['settle-object-promise', command.name, outcome(command.outcome)];
     case 'send-signal':
       return ['send-signal', command.invocation, [['signal', command.name], payload('payload', command.payload)]];
+    case 'append-stream':
+      return ['append-stream', command.name, [['content-type', command.contentType], item(command.item)]];
+    case 'close-stream':
+      return ['close-stream', command.name, [['content-type', command.contentType]]];
     case 'get-state':
     case 'clear-state':
     case 'wait-object-promise':
@@ -92,6 +96,11 @@ function parts(command: RecordedCommand): [kind: string, name: string, fields: F
 
 function payload(name: string, { tag, val }: Payload): Field {
   return tag === 'json' ? [name, val] : [`${name}_bytes`, val];
+}
+
+/** The field of an item of a stream. */
+function item(appended: Payload): Field {
+  return appended.tag === 'json' ? ['item', appended.val] : ['payload_bytes', appended.val];
 }
 
 function number(name: string, value: number | undefined): Field[] {

@@ -340,6 +340,14 @@ export class TestHost {
     return isGraph ? [] : structuredClone(recorder.records);
   }
 
+  /**
+   * The content of a stream: the list of messages of a JSON stream, the text of any other with a type `text/…`, else the
+   * bytes; undefined if nothing wrote it. Default of `id`: the workflow under test.
+   */
+  stream(name: string, id?: string): any {
+    return this.#ran.streams.content(this.#invocation(id).firstId, name);
+  }
+
   /** The content of a file. */
   fileContent(path: string): string | undefined {
     const content = this.#scenario.doubles.files.get(path);

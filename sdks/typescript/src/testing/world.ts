@@ -10,6 +10,7 @@ import { Invocation } from './invocation.js';
 import type { ObjectAddress, TestObject } from './objects.js';
 import { OutsideEvents } from './outside.js';
 import { type Asked, NULL, type Scenario, failure } from './scenario.js';
+import { TestStreams } from './streams.js';
 
 /** A command of any invocation, with its time. */
 export interface IssuedCommand {
@@ -35,6 +36,7 @@ export class World {
   readonly logs: LogLine[] = [];
   readonly invocations = new Map<string, Invocation>();
   readonly scenario: Scenario;
+  readonly streams = new TestStreams();
   /** Future actions, sorted by time and then by their definition. */
   readonly #due: { atMs: number; act: Action }[] = [];
   /** Invocations that have something to do. */
@@ -180,6 +182,7 @@ export class World {
       }
       const { index, command } = todo;
       this.commands.push({ invocation: invocation.id, atMs: this.nowMs, command });
+      if (this.streams.write(invocation.firstId, command)) continue;
       if (invocation.objectPath !== undefined && this.objectOf(invocation).write(command)) continue;
       invocation.open.set(index, { command, committed: false });
       if (command.kind === 'get-state' || command.kind === 'state-keys' || command.kind === 'peek-object-promise') invocation.pendingReads.push(index);

@@ -13,6 +13,11 @@ const Order = z.object({ id: z.string(), cents: z.int().positive(), note: z.stri
 export const charge = activity({ input: Order, output: z.string(), retry: { maxAttempts: 5 } }, async (order, ctx) => {
   is<Equal<typeof order, { id: string; cents: number; note: string }>>();
   is<Equal<typeof ctx.attempt, number>>();
+  const kept = ctx.stream('tokens').kept();
+  is<Equal<typeof kept, number>>();
+  ctx.stream('log', { contentType: 'text/plain' }).append('a');
+  // @ts-expect-error: an activity closes no stream
+  ctx.stream('tokens').close();
   // @ts-expect-error: `cent` is no field
   order.cent;
   return order.note;
@@ -66,6 +71,12 @@ export const order = workflow(
     ctx.call(plain, 'a', { delay: '7d' });
     // @ts-expect-error: there is no such command
     ctx.cal(plain, 'a');
+    ctx.stream('tokens').append({ any: ['thing'] });
+    ctx.stream('log', { contentType: 'text/plain' }).close();
+    // @ts-expect-error: there is no option `type`
+    ctx.stream('log', { type: 'text/plain' });
+    // @ts-expect-error: a workflow knows what it appended
+    ctx.stream('tokens').kept();
     const saga = ctx.saga('trip');
     await saga.call(plain, 'a', { compensate: undo });
     // @ts-expect-error: the compensation is of another step

@@ -157,6 +157,31 @@ export const digest = activity(once, async () => {
   await crypto.subtle.digest('SHA-256', new Uint8Array());
 });
 
+// Streams of a workflow and of the activity that it calls.
+export const speak = activity({ retry: { initial: 10, maxAttempts: 3 } }, async (count: number, ctx) => {
+  const [words, sound] = [ctx.stream('words'), ctx.stream('sound', { contentType: 'audio/ogg' })];
+  for (let word = words.kept(); word < count; word += 1) {
+    words.append({ word });
+    sound.append(Uint8Array.of(word, 255));
+    if (word === 1) throw new Error('lost');
+  }
+  return [words.kept(), sound.kept()];
+});
+export const streams = workflow(async (_: void, ctx) => {
+  const [words, log] = [ctx.stream('words'), ctx.stream('log', { contentType: 'text/plain' })];
+  log.append('grüß');
+  log.append(new TextEncoder().encode(' dich\n'));
+  words.append('begin');
+  const kept = await ctx.call(speak, 3);
+  words.append([1, null]);
+  words.close();
+  const code = await (async () => words.append('late'))().catch((error: Failure) => error.code);
+  const refused = await ctx.call(appendsLate).catch((error: Failure) => error.code);
+  return { kept, code, refused };
+});
+// The host refuses it when it stores it, at the end of the attempt at the latest.
+export const appendsLate = activity(async (_: void, ctx) => ctx.stream('words').append('late'));
+
 // A graph that is made at run time.
 export const double = activity(async (number: number) => 2 * number);
 export const graph = workflow(async (number: number, ctx) =>
