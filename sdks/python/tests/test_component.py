@@ -54,6 +54,20 @@ def status(shared: str) -> str:
     return shared
 
 
+@activity
+def speak(text: str, ctx: ActivityContext) -> int:
+    stream = ctx.stream("log", content_type="text/plain")
+    stream.append(text)
+    stream.append(b"\n")
+    return stream.kept()
+
+
+@workflow
+async def tells(ctx: Context) -> None:
+    ctx.stream("tokens").append({"a": 1})
+    ctx.stream("tokens").close()
+
+
 @workflow
 async def breaks(ctx: Context) -> None:
     raise ValueError("broken")
@@ -90,6 +104,10 @@ class Host:
             return "ada"
         if (interface, function) == ("activity", "http"):
             return self.types.HttpResponse(200, [("a", "b")], b"body")
+        if interface == "activity_streams" and getattr(given[-1], "value", None) == '"refused"':
+            raise fake_component.Refused(self.types.Failure(413, "too large", None))
+        if function == "kept":
+            return 7
         if function == "env":
             raise fake_component.Refused(self.types.Failure(403, "`REGION` is not set", None))
         if function in ("log", "finish", "forget", "heartbeat", "unread"):
@@ -131,7 +149,7 @@ def exports(host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, A
     monkeypatch.setattr(os, "abort", stop)
     app = ModuleType("app")
     app.__file__ = __file__
-    app.__dict__.update(fetch=fetch, order=order, breaks=breaks, Cart=Cart, Run=Run)
+    app.__dict__.update(fetch=fetch, order=order, speak=speak, tells=tells, breaks=breaks, Cart=Cart, Run=Run)
     yield {one.__name__: one() for one in component.export(app)}
     random.setstate(state)
     os.urandom = urandom
@@ -148,7 +166,7 @@ def json_of(host: Host, value: Any) -> Any:
 
 def test_the_module_is_described(host: Host, exports: dict[str, Any]) -> None:
     described = {one.name: one for one in exports["Functions"].describe()}
-    assert list(described) == ["fetch", "order", "breaks", "Cart/add", "Run/run"]
+    assert list(described) == ["fetch", "order", "speak", "tells", "breaks", "Cart/add", "Run/run"]
     assert (described["fetch"].summary, described["fetch"].retry.max_attempts) == ("Fetches.", 3)
     assert json.loads(described["order"].input_schema) == {"type": "integer"}
     assert (described["order"].signals, described["order"].timeout_ms, described["breaks"].signals) == (
@@ -224,6 +242,23 @@ def test_an_activity_is_performed(host: Host, exports: dict[str, Any]) -> None:
 def test_the_state_of_an_object_is_asked_for(host: Host, exports: dict[str, Any]) -> None:
     exports["Functions"].start("Cart/add", json_of(host, 7), context(host))
     assert [(one[0], one[1]) for one in host.asked if one[0] in ("set", "get")] == [("set", "total"), ("get", "total")]
+
+
+def test_streams_are_written(host: Host, exports: dict[str, Any]) -> None:
+    exports["Functions"].start("tells", json_of(host, None), context(host))
+    (append, close) = (host.last("append"), host.last("close"))
+    assert (append[1:3], append[3].value) == (("tokens", "application/json"), '{"a":1}')
+    assert close[1:] == ("tokens", "application/json")
+    host.commands = 0xFFFF_FFFE
+    exports["Functions"].start("tells", json_of(host, None), context(host))
+    assert [one[2].split("\n")[0] for one in host.asked if one[0] == "log"] == ["asked at"]
+    facts = host.types.ActivityContext("o-1/0", "key", 3, 1, None, 1_000, None)
+    assert exports["Functions"].perform("speak", json_of(host, "a"), facts).value.value == "7"
+    text, data = [one for one in host.asked if one[0] == "append"][-2:]
+    assert (text[1:3], text[3].value) == (("log", "text/plain"), '"a"')
+    assert (type(data[3]).__name__, data[3].value) == ("Payload_Bytes", b"\n")
+    refused = exports["Functions"].perform("speak", json_of(host, "refused"), facts).value
+    assert (refused.code, refused.message) == (413, "too large")
 
 
 def test_a_query_is_answered(host: Host, exports: dict[str, Any]) -> None:

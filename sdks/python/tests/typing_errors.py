@@ -26,6 +26,7 @@ class Order:
 
 @activity
 async def charge(order: Order, ctx: ActivityContext) -> str:
+    ctx.stream("tokens").close()  # error
     return order.id
 
 
@@ -56,6 +57,8 @@ async def order(order: Order, ctx: Context) -> str:
     await ctx.object(Cart, "ada").add(3)  # error
     await ctx.saga("a").call(charge, order, compensate=refund)  # error
     answer: str = await ctx.signal("go", bool)  # error
+    ctx.stream("log", type="text/plain")  # error
+    ctx.stream("tokens").kept()  # error
     return number, answer  # error
 
 

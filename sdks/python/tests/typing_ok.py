@@ -5,6 +5,7 @@ from typing import Any, assert_type
 
 from segno_sdk import (
     ActivityContext,
+    ActivityStream,
     Call,
     Context,
     GraphBuilder,
@@ -15,6 +16,7 @@ from segno_sdk import (
     Retry,
     State,
     Undo,
+    WorkflowStream,
     activity,
     exclusive,
     graph,
@@ -31,6 +33,8 @@ class Order:
 
 @activity(retry=Retry(max_attempts=5))
 async def charge(order: Order, ctx: ActivityContext) -> str:
+    assert_type(ctx.stream("tokens"), ActivityStream)
+    assert_type(ctx.stream("log", content_type="text/plain").kept(), int)
     return order.id
 
 
@@ -58,6 +62,8 @@ async def order(order: Order, ctx: Context) -> str:
     assert_type(await ctx.call("other", 1), Any)
     assert_type(await ctx.promise("answer", int), int)
     assert_type(await ctx.run("draw", lambda: 1), int)
+    assert_type(ctx.stream("tokens"), WorkflowStream)
+    ctx.stream("log", content_type="text/plain").append(order.id)
     async with ctx.saga("pay") as saga:
         assert_type(await saga.call(charge, order, compensate=refund), str)
     assert_type(await ctx.object(Cart, "ada").add("hat"), int)

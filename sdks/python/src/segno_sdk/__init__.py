@@ -33,11 +33,13 @@ from .core.options import Limit, Retry
 from .core.reference import FunctionReference
 from .core.saga import Saga, Undo
 from .core.state import ObjectPromise, State, StateMap
+from .core.stream import ActivityStream, WorkflowStream
 from .core.waits import Call, Command, Promise
 
 __all__ = [
     "Activity",
     "ActivityContext",
+    "ActivityStream",
     "Call",
     "Command",
     "Condition",
@@ -68,6 +70,7 @@ __all__ = [
     "TimedOut",
     "Undo",
     "Workflow",
+    "WorkflowStream",
     "activity",
     "exclusive",
     "graph",

@@ -5,6 +5,7 @@ from typing import Any
 
 from componentize_py_types import Err
 from wit_world.imports import activity as wit_activity
+from wit_world.imports import activity_streams as wit_activity_streams
 from wit_world.imports import configuration as wit_configuration
 from wit_world.imports import files as wit_files
 from wit_world.imports import generations as wit_generations
@@ -13,6 +14,7 @@ from wit_world.imports import object_promises as wit_object_promises
 from wit_world.imports import sagas as wit_sagas
 from wit_world.imports import signals as wit_signals
 from wit_world.imports import state as wit_state
+from wit_world.imports import streams as wit_streams
 from wit_world.imports import types as wit
 
 from ..core.defect import calling_frames
@@ -127,6 +129,12 @@ class HostEngine:
     def continue_as_new(self, input: Payload, same_code: bool) -> None:
         wit_generations.continue_as_new(to_payload(input), same_code)
 
+    def stream_append(self, name: str, content_type: str, item: Payload) -> None:
+        going(wit_streams.append(name, content_type, to_payload(item)))
+
+    def stream_close(self, name: str, content_type: str) -> None:
+        going(wit_streams.close(name, content_type))
+
 
 def refusable(call: Any, *arguments: Any) -> Any:
     """What the host refuses is raised as a `Failure`."""
@@ -180,3 +188,9 @@ class HostAttempt:
 
     def file_remove(self, path: str) -> None:
         refusable(wit_files.remove, path)
+
+    def stream_kept(self, name: str) -> int:
+        return int(refusable(wit_activity_streams.kept, name))
+
+    def stream_append(self, name: str, content_type: str, item: Payload) -> None:
+        refusable(wit_activity_streams.append, name, content_type, to_payload(item))

@@ -28,6 +28,7 @@ from .failure import OTHER, REFUSED, Failure, NotAvailable, NotJson
 from .function import Activity
 from .loop import Loop
 from .options import unknown_name
+from .stream import JSON_TYPE, ActivityStream
 
 T = TypeVar("T")
 
@@ -114,6 +115,10 @@ class ActivityContext:
     def heartbeat(self, progress: Any = None) -> bool:
         """Says that the attempt is alive and how far it got. True: it is asked to stop."""
         return self._engine.heartbeat(None if progress is None else encoded(ANY, progress, "the progress"))
+
+    def stream(self, name: str, *, content_type: str = JSON_TYPE) -> ActivityStream:
+        """A stream of the workflow that called this activity, or of this call if no workflow did."""
+        return ActivityStream(self._engine, name, content_type)
 
     def http(self, method: str, url: str, *, params: web.Params | None = None, headers: web.Headers | None = None, json: Any = None, data: Mapping[str, Any] | str | bytes | None = None, auth: tuple[str, str] | None = None) -> web.SentResponse:  # fmt: skip
         """Sends one request, if the policy of the host allows the address. Nothing is repeated here. May be awaited."""

@@ -20,6 +20,7 @@ from .options import CALL_OPTIONS, SEND_OPTIONS, CallOptions, Retry, call_option
 from .randomness import Randomness
 from .reference import FunctionReference
 from .saga import Saga
+from .stream import JSON_TYPE, WorkflowStream
 from .updates import failure_record
 from .waits import Call, Command, ConditionWait, Promise, SignalWait
 
@@ -340,6 +341,14 @@ class Context:
         payload = encoded(ANY, value, f"the event on the topic {topic!r}")
         self._execution.check_command("`ctx.publish`")
         return self._command(self._execution.engine.publish(topic, payload), ANY, "the event")
+
+    def stream(self, name: str, *, content_type: str = JSON_TYPE) -> WorkflowStream:
+        """A stream of this invocation, for readers outside: `ctx.stream("tokens").append({"text": text})`.
+
+        It consists of JSON messages, or with another content type, such as `text/plain`, of text and bytes. Its writes need
+        no await.
+        """
+        return WorkflowStream(self._execution, name, content_type)
 
     # Structure.
 

@@ -237,6 +237,14 @@ class Engine(Protocol):
         """Ends the generation, and begins the next one."""
         ...
 
+    def stream_append(self, name: str, content_type: str, item: Payload) -> None:
+        """Appends to a stream. Has no completion."""
+        ...
+
+    def stream_close(self, name: str, content_type: str) -> None:
+        """Closes a stream. Has no completion."""
+        ...
+
 
 class AttemptEngine(Protocol):
     """Serves one attempt of an activity. Refusals are raised as `Failure`."""
@@ -283,4 +291,12 @@ class AttemptEngine(Protocol):
 
     def file_remove(self, path: str) -> None:
         """Removes a file."""
+        ...
+
+    def stream_kept(self, name: str) -> int:
+        """The number of messages or bytes that the call has stored in a stream."""
+        ...
+
+    def stream_append(self, name: str, content_type: str, item: Payload) -> None:
+        """Appends to a stream."""
         ...

@@ -23,6 +23,7 @@ from .failure import TIMED_OUT, Failure, NotJson
 from .function import Workflow
 from .loop import Loop
 from .saga_report import of_cancellation
+from .stream import KnownStream
 from .unawaited import UnawaitedCommands
 from .updates import UPDATE, Updates
 from .waits import Command, ConditionWait, Signals
@@ -96,6 +97,8 @@ class Execution:
         self.conditions: list[ConditionWait] = []
         self.updates = Updates(self)
         self.sagas: list[Saga] = []
+        #: The streams that the workflow has asked for, by name.
+        self.streams: dict[str, KnownStream] = {}
         #: Tasks that nothing cancels: sagas that undo their steps.
         self.protected: set[asyncio.Task[Any]] = set()
         self._random: random.Random | None = None

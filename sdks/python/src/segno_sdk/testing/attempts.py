@@ -11,6 +11,7 @@ from ..core.failure import Failure
 from ..core.function import Activity
 from ..core.options import Retry
 from .doubles import Doubles, FunctionDouble, TestAttempt, without_secrets
+from .streams import AttemptStreams
 
 if TYPE_CHECKING:
     from .world import World
@@ -22,7 +23,11 @@ ATTEMPTS_MAX = 1_000
 class PlannedAttempt:
     """The attempts of one call."""
 
-    def __init__(self, name: str, subject: Any, input: Payload, key: str, retry: Retry, is_final: bool) -> None:
+    def __init__(
+        self, name: str, subject: Any, input: Payload, owner: str, key: str, retry: Retry, is_final: bool
+    ) -> None:
+        #: The invocation whose streams the attempts write.
+        self.owner = owner
         self.name, self.subject, self.input, self.key, self.retry, self.is_final = (
             name,
             subject,
@@ -55,8 +60,11 @@ class PlannedAttempt:
             return self.subject(self.input)
         if isinstance(self.subject, Activity):
             facts = AttemptFacts(self.key, self.key, self.attempt, self.attempt, self.progress[0], world.now_ms, None)
-            engine = TestAttempt(world.doubles, self.progress, world.pass_time)
+            streams = AttemptStreams(world.streams, self.owner, self.key)
+            engine = TestAttempt(world.doubles, self.progress, world.pass_time, streams)
             outcome = Attempt(engine, self.subject, facts).perform(self.input)
+            if isinstance(outcome, Success) and streams.refused is not None:
+                return FailureRecord(streams.refused.code, streams.refused.message)
             return without_secrets(world.doubles, self.name, outcome)
         outcome = self.subject()
         assert isinstance(outcome, (Success, FailureRecord))

@@ -42,7 +42,7 @@ def perform(world: "World", invocation: Invocation, request: Request) -> None:
                 world,
                 invocation,
                 request,
-                PlannedAttempt(request.name, subject, "null", child, request.options.retry or Retry(), False),
+                PlannedAttempt(request.name, subject, "null", id, child, request.options.retry or Retry(), False),
             )
             overdue(world, invocation, request, request.options.timeout_ms)
         case "cancel":
@@ -51,6 +51,8 @@ def perform(world: "World", invocation: Invocation, request: Request) -> None:
             world.answer(world.now_ms, id, index, world.send_signal(request))
         case "publish":
             world.answer(world.now_ms, id, index, NULL)
+        case "append-stream" | "close-stream":
+            write_stream(world, invocation, request)
         case "run" | "unread" | "continue-as-new":
             pass
         case _:
@@ -96,7 +98,7 @@ def call(world: "World", invocation: Invocation, request: Request, child: str) -
         world,
         invocation,
         request,
-        PlannedAttempt(name, double or function, request.payload or "null", child, retry, is_final),
+        PlannedAttempt(name, double or function, request.payload or "null", invocation.id, child, retry, is_final),
     )
     overdue(world, invocation, request, timeout_ms)
 
@@ -137,7 +139,7 @@ def send(world: "World", invocation: Invocation, request: Request, child: str) -
     elif isinstance(function, Workflow):
         world.decide(at_ms, lambda: world.begin(child, function, payload, None, called))
     elif isinstance(function, Activity):
-        planned = PlannedAttempt(name, function, payload, child, Retry.never(), True)
+        planned = PlannedAttempt(name, function, payload, invocation.id, child, Retry.never(), True)
         world.decide(at_ms, lambda: planned.next(world))
 
 
@@ -197,6 +199,20 @@ def cancel(world: "World", invocation: Invocation, request: Request) -> None:
     else:
         world.answer(world.now_ms, invocation.id, request.number, FailureRecord(CANCELLED, "cancelled"))
     world.answer(world.now_ms, invocation.id, request.index, NULL)
+
+
+def write_stream(world: "World", invocation: Invocation, request: Request) -> None:
+    """Appends to a stream of the invocation, or closes it."""
+    id = invocation.id
+    try:
+        if request.kind == "append-stream":
+            world.streams.append(id, request.name, request.content_type, request.payload or "", id)
+        else:
+            world.streams.close(id, request.name, request.content_type)
+    except Failure as refused:
+        raise AssertionError(
+            f"{request.at}: a host would halt `{invocation.function.name}`: {refused.message}"
+        ) from None
 
 
 def on_object(world: "World", invocation: Invocation, request: Request) -> None:

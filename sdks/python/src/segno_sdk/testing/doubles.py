@@ -11,6 +11,7 @@ from ..core.failure import FORBIDDEN, NOT_FOUND, REFUSED, Failure
 from ..core.function import Function
 from ..core.updates import failure_record
 from ..http import Response
+from .streams import AttemptStreams
 
 
 @dataclass(frozen=True)
@@ -115,8 +116,14 @@ class TestAttempt:
 
     __test__ = False
 
-    def __init__(self, doubles: Doubles, progress: list[Payload | None], now: Callable[[float], None]) -> None:
-        self._doubles, self._progress, self._sleep = doubles, progress, now
+    def __init__(
+        self,
+        doubles: Doubles,
+        progress: list[Payload | None],
+        now: Callable[[float], None],
+        streams: AttemptStreams,
+    ) -> None:
+        self._doubles, self._progress, self._sleep, self._streams = doubles, progress, now, streams
 
     def heartbeat(self, progress: Payload | None) -> bool:
         if progress is not None:
@@ -173,6 +180,15 @@ class TestAttempt:
 
     def file_remove(self, path: str) -> None:
         self._doubles.files.pop(path, None)
+
+    def stream_kept(self, name: str) -> int:
+        return self._streams.kept(name)
+
+    def stream_append(self, name: str, content_type: str, item: Payload) -> None:
+        if isinstance(item, str):
+            for secret, value in self._doubles.secrets.items():
+                item = item.replace(value, f"{{secret:{secret}}}")
+        self._streams.append(name, content_type, item)
 
 
 def _missing(path: str) -> Failure:

@@ -1,5 +1,6 @@
 """The host of a test."""
 
+import re
 import warnings
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -389,6 +390,11 @@ class TestHost:
     def forgotten(self) -> list[int]:
         """The commands that the workflow gave up, by number."""
         return sorted(self._last.invocations[self.id].journal.forgotten)
+
+    def stream(self, name: str, id: str | None = None) -> Any:
+        """The content of a stream: the list of messages of a JSON stream, the text of any other with a type `text/…`, else
+        the bytes; None if nothing wrote it. `id`: an execution other than the workflow under test."""
+        return self._last.streams.content(re.sub("/g/[0-9]+$", "", id or self.id), name)
 
     def journal(self, id: str | None = None) -> list[JsonRecord]:
         """The journal of an execution, in the form of `GET /v1/invocations/{id}/journal`.

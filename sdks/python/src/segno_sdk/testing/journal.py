@@ -25,7 +25,7 @@ from ..core.options import CallOptions, Retry
 #: A host shows longer fields by their digest.
 INLINE_LIMIT = 256
 #: Fields that are texts and no JSON.
-_TEXTS = ("message", "undoes", "saga", "compensate", "unknown", "promise")
+_TEXTS = ("message", "undoes", "saga", "compensate", "unknown", "promise", "content-type")
 
 JsonRecord = dict[str, Any]
 Fields = list[tuple[str, str | bytes]]
@@ -46,6 +46,7 @@ class Request:
     http: HttpRequest | None = None
     step: SagaStep | None = None
     promise: str = ""
+    content_type: str = ""
     #: `FILE:LINE` of the author's code that asked.
     at: str | None = None
 
@@ -229,6 +230,15 @@ class Journal:
         self.issue(Request(0, "continue-as-new", ""), fields)
         self.add("finished", outcome={})
         self.end(Ending(None, input, self._unread))
+
+    def stream_append(self, name: str, content_type: str, item: Payload) -> None:
+        content = ("item" if isinstance(item, str) else "payload_bytes", item)
+        request = Request(0, "append-stream", name, item, content_type=content_type)
+        self.issue(request, [("content-type", content_type), content])
+
+    def stream_close(self, name: str, content_type: str) -> None:
+        request = Request(0, "close-stream", name, content_type=content_type)
+        self.issue(request, [("content-type", content_type)])
 
     def finish(self, outcome: Outcome) -> None:
         self.add("finished", outcome=shown_outcome(outcome))

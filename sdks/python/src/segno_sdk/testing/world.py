@@ -28,6 +28,10 @@ from .doubles import Doubles
 from .invocation import Exchange, Invocation, PlannedPromise
 from .journal import Journal, Request
 from .objects import NULL, ObjectCall, TestObject
+from .streams import TestStreams
+
+#: Commands without a completion.
+UNTOLD = ("set-state", "clear-state", "clear-all-state", "append-stream", "close-stream", "unread", "continue-as-new")
 
 
 class Stuck(AssertionError):
@@ -54,6 +58,7 @@ class World:
         self.commands: list[tuple[int, Request]] = []
         self.planned: list[PlannedPromise] = []
         self.updates: dict[str, Exchange] = {}
+        self.streams = TestStreams()
         self._due: list[tuple[int, int, Callable[[], object]]] = []
         self._decided = 0
         self.open: dict[tuple[str, int], str] = {}
@@ -178,7 +183,7 @@ class World:
             while journal.requests:
                 request = journal.requests.popleft()
                 self.commands.append((self.now_ms, request))
-                if request.kind not in ("set-state", "clear-state", "clear-all-state", "unread", "continue-as-new"):
+                if request.kind not in UNTOLD:
                     self.open[invocation.id, request.index] = request.describe()
                 perform(self, invocation, request)
             if journal.ending is not None:
