@@ -112,7 +112,9 @@ class Execution:
             if verdict not in (None, "identical"):
                 return Result(error=f"a replay of {id} on the host is {verdict}")
         found = host.get(f"/v1/invocations/{quoted(self.id)}")
-        return Result(journals, self.answers, place_in(json.dumps(found)) if found["state"] == "halted" else None)
+        halted_at = place_in(json.dumps(found)) if found["state"] == "halted" else None
+        streams = {name: host.stream(self.id, name) for name in self.scenario.get("streams", {})}
+        return Result(journals, self.answers, halted_at, streams=streams)
 
 
 def answered(answer: dict[str, Any]) -> Any:

@@ -113,6 +113,14 @@ class Host:
                 raise
             return []
 
+    def stream(self, id: str, name: str) -> Any:
+        """The content of a stream: messages or text."""
+        with urllib.request.urlopen(
+            self._request(f"/v1/stream/{quoted(id)}/stream/{quoted(name)}"), timeout=60
+        ) as answer:
+            text = answer.read().decode()
+            return json.loads(text) if answer.headers["content-type"] == "application/json" else text
+
     def ended(self, id: str) -> dict[str, Any] | None:
         """The invocation, if it ends soon."""
         found = self.get(f"/v1/invocations/{quoted(id)}/wait?timeout_ms={WAIT_MS}")

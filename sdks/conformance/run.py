@@ -47,7 +47,7 @@ def run_natively(language: str, suite: Suite) -> None:
         journals = {
             id: comparable(records, "ID", "http://shop.test", random) for id, records in one.get("journals", {}).items()
         }
-        result = Result(journals, one.get("answers", []), one.get("halted_at"), one.get("error"))
+        result = Result(journals, one.get("answers", []), one.get("halted_at"), one.get("error"), one.get("streams"))
         # A test in Rust has no journal of a defect.
         ends_early = language == "rust" and "halts" in scenario
         suite.check(name, language, "test kit", result, ends_early)

@@ -20,6 +20,8 @@ class Result:
     #: `FILE:LINE` at which it halted.
     halted_at: str | None = None
     error: str | None = None
+    #: The streams that the scenario names. None if the test kit does not show them.
+    streams: dict[str, Any] | None = None
 
 
 class Suite:
@@ -75,6 +77,8 @@ class Suite:
         wanted = [answer_of(step) for step in scenario.get("steps", []) if "query" in step or "update" in step]
         if wanted != result.answers:
             found.append(f"answers {json.dumps(result.answers)}, and not {json.dumps(wanted)}")
+        if result.streams not in (None, scenario.get("streams", {})):
+            found.append(f"streams {json.dumps(result.streams)}, and not {json.dumps(scenario['streams'])}")
         kept = self.kept(name)
         for id in result.journals if ends_early else scenario.get("journals", ["ID"]):
             for place, expected, other in differences(kept.get(id), result.journals.get(id)):

@@ -14,5 +14,6 @@ import promises
 import runs
 import sagas
 import signals
+import streams
 import values
 import waits

@@ -101,7 +101,9 @@ def run(settings: dict[str, Any], name: str, scenario: dict[str, Any]) -> dict[s
             raise
         halted = place_of(error)
     journals = {id: host.journal(None if id == "ID" else id) for id in scenario.get("journals", ["ID"])}
-    return {"journals": journals, "answers": [answer_of(one) for one in told if one is not None], "halted_at": halted}
+    streams = {name: host.stream(name) for name in scenario.get("streams", {})}
+    answers = [answer_of(one) for one in told if one is not None]
+    return {"journals": journals, "streams": streams, "answers": answers, "halted_at": halted}
 
 
 def main() -> None:

@@ -13,5 +13,6 @@ export * from './promises.ts';
 export * from './runs.ts';
 export * from './sagas.ts';
 export * from './signals.ts';
+export * from './streams.ts';
 export * from './time.ts';
 export * from './values.ts';

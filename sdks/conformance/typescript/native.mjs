@@ -84,7 +84,8 @@ async function run(module, settings, name, scenario) {
   }
   const journals = {};
   for (const id of scenario.journals ?? ['ID']) journals[id] = t.journal(id === 'ID' ? undefined : id);
-  return { journals, answers: asked.map(answerOf), halted_at: halted };
+  const streams = Object.fromEntries(Object.keys(scenario.streams ?? {}).map((one) => [one, t.stream(one)]));
+  return { journals, streams, answers: asked.map(answerOf), halted_at: halted };
 }
 
 process.setSourceMapsEnabled(true);
