@@ -31,6 +31,15 @@ def test_every_block_is_python(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", [PAGE, README], ids=lambda page: page.name)
+def test_the_example_of_streams_passes_its_test(page: Path, segno_host: TestHost) -> None:
+    first, example = blocks(page)[0], next(block for block in blocks(page) if "ctx.stream(" in block)
+    app: Any = ModuleType("documented_streams")
+    sys.modules["documented_streams"] = app
+    exec(compile(f"{first}\n{example}", str(page), "exec"), app.__dict__)
+    app.test_an_answer_is_streamed(segno_host)
+
+
+@pytest.mark.parametrize("page", [PAGE, README], ids=lambda page: page.name)
 def test_the_first_program_runs(page: Path) -> None:
     app: Any = ModuleType("documented_app")
     sys.modules["documented_app"] = app
