@@ -2,7 +2,7 @@
 //! only by their wakers.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Poll, Waker},
 };
@@ -39,6 +39,8 @@ struct CurrentState {
     signals: VecDeque<(u32, wit::Signal)>,
     /// Number of signals and updates received.
     heard: u32,
+    /// Names of the streams that were closed.
+    closed_streams: BTreeSet<String>,
     /// The next generation, used if the workflow ends with the error that continues as new.
     next: Option<GenerationStart>,
     updates: UnansweredUpdates,
@@ -90,6 +92,7 @@ impl CurrentInvocation {
             next_listener: 0,
             signals: VecDeque::new(),
             heard: 0,
+            closed_streams: BTreeSet::new(),
             next: None,
             updates: UnansweredUpdates::default(),
             random: ChaCha12Rng::from_seed(seed),
@@ -113,6 +116,15 @@ impl CurrentInvocation {
 
     pub(crate) fn slot(&self) -> MutexGuard<'_, Option<SharedSlot>> {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Marks a stream as closed. Returns false if it was closed before.
+    pub(crate) fn close_stream(&self, name: &str) -> bool {
+        self.state().closed_streams.insert(name.to_owned())
+    }
+
+    pub(crate) fn is_stream_closed(&self, name: &str) -> bool {
+        self.state().closed_streams.contains(name)
     }
 
     fn state(&self) -> MutexGuard<'_, CurrentState> {

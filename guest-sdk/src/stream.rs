@@ -93,30 +93,35 @@ impl Stream {
     /// Appends an item. It is stored with the next commit of the workflow.
     ///
     /// # Errors
-    /// Code 422 if the item cannot be written as JSON.
+    /// Code 409 if the workflow has closed the stream, 422 if the item cannot be written as JSON.
     pub fn append<T: Serialize + ?Sized>(&self, item: &T) -> Result<()> {
-        self.write(encoded(&self.name, item)?);
-        Ok(())
+        self.write(encoded(&self.name, item)?)
     }
 
     /// Appends bytes, as they are.
     ///
     /// # Errors
-    /// Code 400 if the stream is JSON.
+    /// Code 400 if the stream is JSON, 409 if the workflow has closed it.
     pub fn append_bytes(&self, bytes: &[u8]) -> Result<()> {
-        self.write(raw(&self.name, &self.content_type, bytes)?);
-        Ok(())
+        self.write(raw(&self.name, &self.content_type, bytes)?)
     }
 
-    /// Closes the stream: readers know that nothing follows.
-    pub fn close(self) {
-        let Self { invocation, name, content_type } = self;
-        invocation.write(WorkflowCommand::CloseStream { name, content_type });
+    /// Closes the stream: readers know that nothing follows. Closing it again does nothing.
+    pub fn close(&self) {
+        if self.invocation.close_stream(&self.name) {
+            let (name, content_type) = (self.name.clone(), self.content_type.clone());
+            self.invocation.write(WorkflowCommand::CloseStream { name, content_type });
+        }
     }
 
-    fn write(&self, item: Payload) {
+    fn write(&self, item: Payload) -> Result<()> {
+        if self.invocation.is_stream_closed(&self.name) {
+            let message = format!("the stream `{}` is closed: nothing can be appended", self.name);
+            return Err(Error::terminal(409, message));
+        }
         let (name, content_type) = (self.name.clone(), self.content_type.clone());
         self.invocation.write(WorkflowCommand::AppendStream { name, content_type, item });
+        Ok(())
     }
 }
 

@@ -48,6 +48,7 @@ mod sdks;
 mod shims;
 mod simulation;
 mod snapshots;
+mod streams;
 mod switch_over;
 mod traces;
 mod upgrade;

@@ -37,7 +37,10 @@ async fn a_stream_is_listed_printed_and_followed() {
 
     let absent = stream(&host, &["relayed", "nothing"]).await;
     let said = String::from_utf8_lossy(&absent.stderr).into_owned();
-    assert!(!absent.status.success() && said.contains("no stream `relayed/stream/nothing`"), "{said}");
+    assert!(
+        !absent.status.success() && said.contains("no stream `relayed/stream/nothing`"),
+        "{said}"
+    );
     let bad = stream(&host, &["relayed", "tokens", "--offset", "7"]).await;
     let said = String::from_utf8_lossy(&bad.stderr).into_owned();
     assert!(said.contains("give the `Stream-Next-Offset` of an answer"), "{said}");
@@ -47,7 +50,7 @@ async fn a_stream_is_listed_printed_and_followed() {
 async fn what_breaks_the_rules_of_a_stream_is_named() {
     let host = host(&[]).await;
     for (rule, state, said) in [
-        ("closed", "halted", "is closed at 1"),
+        ("closed", "rejected", "is closed: nothing can be appended"),
         ("type", "halted", "has the content type `application/json`"),
         ("name", "halted", "no slash, and `a/b` is none"),
         ("bytes", "rejected", "bytes cannot be appended to `rules`, a stream of JSON"),

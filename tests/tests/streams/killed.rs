@@ -8,7 +8,7 @@ use segno_core::time::Millis;
 use segno_env::Env;
 use serde_json::{Value, json};
 use tests::{guests, host_group::HostGroup, seed};
-use throwaway_postgres::Postgres;
+use throwaway_postgres::Cluster;
 
 use super::{SEGNO, host, messages};
 
@@ -84,9 +84,9 @@ async fn no_item_is_lost_or_doubled_when_the_host_is_killed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn readers_of_one_host_follow_what_the_other_writes_until_it_is_killed() {
-    let Some(server) = Postgres::start() else { return };
+    let Some(cluster) = Cluster::start(&[]) else { return };
     let mut chance = seed::chance();
-    let url = server.database("streams");
+    let url = cluster.database().url();
     let mut group = HostGroup::start(SEGNO, &url, 2, Default::default(), &[]).await;
     group.deploy("teller", guests::component("teller")).await;
     let clients = vec![group.client(0).clone(), group.client(1).clone()];
@@ -94,7 +94,7 @@ async fn readers_of_one_host_follow_what_the_other_writes_until_it_is_killed() {
         let start = segno_api::model::StartInvocation {
             target: (*target).to_owned(),
             id: Some((*id).to_owned()),
-            input: Some(input()),
+            input: input(),
             ..Default::default()
         };
         clients[number].start(&start).await.unwrap_or_else(|error| panic!("{error}"));

@@ -70,14 +70,16 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
     let id = pick(dice, seen);
     let other = pick(dice, seen);
     let task = seen.tasks.get(&id);
+    if dice.once_in(16) {
+        return streams::command(dice, seen, now);
+    }
     match dice.roll(100) {
         97..=99 => fork(dice, seen, id),
         90..=96 => runs::command(dice, seen, now),
         75..=89 => admissions::command(dice, seen, now, id),
         73..=74 => update(dice, seen, id),
         70..=72 => Command::ObjectWrite { object: object(dice), write: state(dice) },
-        66 => about_resources(dice),
-        67..=69 => streams::command(dice, seen, now),
+        66..=69 => about_resources(dice),
         60..=65 => scheduled(dice, now),
         0..=3 => Command::PromiseCreate(promise(dice, now)),
         4 => Command::TaskCreate { new: promise(dice, now), request: claim_request(dice) },

@@ -54,6 +54,8 @@ struct Scenario {
     journals: Vec<String>,
     #[serde(default)]
     halts: Option<String>,
+    #[serde(default)]
+    streams: Map<String, Value>,
 }
 
 /// An address that no policy allows.
@@ -142,7 +144,16 @@ fn run(settings: &Settings, name: &str, scenario: &Scenario) -> Value {
     let journals: Map<String, Value> =
         ids.iter().map(|id| (id.clone(), test.journal(id).into())).collect();
     let answers: Vec<Value> = asked.iter().map(answer).collect();
-    json!({ "journals": journals, "answers": answers })
+    let streams = scenario.streams.iter().map(|(name, wanted)| {
+        let items = test.stream::<Value>(name);
+        let shown = match wanted.is_string() {
+            true => items.iter().filter_map(Value::as_str).collect::<String>().into(),
+            false => Value::Array(items),
+        };
+        (name.clone(), shown)
+    });
+    let streams: Map<String, Value> = streams.collect();
+    json!({ "journals": journals, "streams": streams, "answers": answers })
 }
 
 fn answer(asked: &Asked<Value>) -> Value {

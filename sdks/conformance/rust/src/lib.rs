@@ -13,6 +13,7 @@ pub mod promises;
 pub mod runs;
 pub mod sagas;
 pub mod signals;
+pub mod streams;
 pub mod time;
 pub mod values;
 
@@ -31,6 +32,7 @@ use promises::*;
 use runs::*;
 use sagas::*;
 use signals::*;
+use streams::*;
 use time::*;
 use values::*;
 
@@ -54,6 +56,8 @@ segno::module!(
     stepwise,
     activity_progress,
     publish_log,
+    recite,
+    stream_write,
     double,
     part,
     child,

@@ -9,10 +9,11 @@ use segno::{ActivityContext, Context, Error, Result};
 pub struct Telling {
     /// Number of items.
     items: u64,
-    /// Number of items after which the writer sleeps, and in an activity fails once. Zero: never.
+    /// Number of items after which a workflow sleeps, and an attempt of an activity fails. Zero:
+    /// never.
     #[serde(default)]
     pause_every: u64,
-    /// Milliseconds of each sleep.
+    /// Milliseconds of each sleep of a workflow.
     #[serde(default)]
     pause_ms: u64,
 }
@@ -42,19 +43,17 @@ pub async fn relay(ctx: Context, telling: Telling) -> Result<u64> {
     Ok(produced)
 }
 
-/// Appends the numbers from 0 to `tokens`, from where the last attempt ended. The first attempt
-/// that reaches a multiple of `pause_every` fails there.
-#[segno::activity]
+/// Appends the numbers from 0 to `tokens`, from where the last attempt ended. Each attempt fails
+/// after `pause_every` items.
+#[segno::activity(retry(initial = "20ms", factor = 1, jitter = 0))]
 pub async fn produce(ctx: ActivityContext, telling: Telling) -> Result<u64> {
     let tokens = ctx.stream("tokens");
     let kept = tokens.kept()?;
     for number in kept..telling.items {
         tokens.append(&number)?;
-        if telling.pause_every > 0 && (number + 1) % telling.pause_every == 0 {
-            std::thread::sleep(Duration::from_millis(telling.pause_ms));
-            if ctx.attempt() < 3 {
-                return Err(Error::retryable("the connection to the model broke"));
-            }
+        let is_pause = telling.pause_every > 0 && (number + 1) % telling.pause_every == 0;
+        if is_pause && number + 1 < telling.items {
+            return Err(Error::retryable("the connection to the model broke"));
         }
     }
     Ok(kept)
@@ -67,7 +66,7 @@ pub async fn breach(ctx: Context, rule: String) -> Result<()> {
     stream.append(&1)?;
     match rule.as_str() {
         "closed" => {
-            stream.clone().close();
+            stream.close();
             stream.append(&2)?;
         }
         "type" => ctx.stream("rules").content_type("text/plain").append("text")?,
