@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Role that owns everything in a cluster.
-const OWNER: &str = "segno";
+pub(crate) const OWNER: &str = "segno";
 /// Interval and maximum number of readiness checks.
 const ASK: (Duration, u32) = (Duration::from_millis(20), 3_000);
 
@@ -162,6 +162,11 @@ impl Cluster {
     /// Connection URL of the database `name` for `role`.
     pub fn url_as(&self, role: &str, name: &str) -> String {
         format!("postgres://{role}@localhost/{name}?host={}", self.folder.display())
+    }
+
+    /// The programs that run it.
+    pub(crate) fn programs(&self) -> &Programs {
+        &self.programs
     }
 
     /// Directory of the socket.
@@ -366,12 +371,16 @@ pub(crate) fn new_folder() -> PathBuf {
 fn programs() -> Option<Programs> {
     let found = Programs::find();
     if found.is_none() {
-        let required = std::env::var_os("SEGNO_POSTGRES").is_some_and(|value| value == "required");
-        assert!(!required, "PostgreSQL is required (SEGNO_POSTGRES) and cannot be run here");
+        assert!(!is_required(), "PostgreSQL is required (SEGNO_POSTGRES) and cannot be run here");
         // Bypasses the capture of the test's output, so that the line is visible.
         let _ = writeln!(io::stderr(), "skipped: no PostgreSQL on this machine");
     }
     found
+}
+
+/// True if `SEGNO_POSTGRES=required` is set.
+pub(crate) fn is_required() -> bool {
+    std::env::var_os("SEGNO_POSTGRES").is_some_and(|value| value == "required")
 }
 
 fn done(mut command: Command) -> io::Result<Output> {

@@ -4,14 +4,20 @@
 //! - `supervisor`: the process between a test and its server, which ends the server when the test
 //!   program ends for any reason;
 //! - `cluster`: a server with its databases;
-//! - `route`: an address that can be redirected to another server.
+//! - `route`: an address that can be redirected to another server;
+//! - `pooler`: PgBouncer in front of a server;
+//! - `strict`: a server that speaks less than PostgreSQL.
 //!
 //! The API is blocking and independent of its users.
 
 mod cluster;
+mod pooler;
 mod programs;
 mod route;
+mod strict;
 mod supervisor;
 
 pub use cluster::{Cluster, Database};
+pub use pooler::Pooler;
 pub use route::Route;
+pub use strict::{StrictServer, Strictness};

@@ -3,7 +3,10 @@
 
 use std::{
     fs, io,
-    os::unix::net::{UnixListener, UnixStream},
+    os::unix::{
+        fs::PermissionsExt as _,
+        net::{UnixListener, UnixStream},
+    },
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     thread,
@@ -31,6 +34,8 @@ impl Route {
         let folder = new_folder();
         let made = fs::create_dir(&folder).and_then(|()| UnixListener::bind(folder.join(SOCKET)));
         let listener = made.unwrap_or_else(|error| panic!("no route: {error}"));
+        let open = fs::set_permissions(folder.join(SOCKET), fs::Permissions::from_mode(0o777));
+        open.unwrap_or_else(|error| panic!("no route: {error}"));
         let target = Arc::new(Mutex::new(cluster.socket().join(SOCKET)));
         let (known, own) = (Arc::downgrade(&target), folder.clone());
         thread::spawn(move || {
@@ -51,6 +56,11 @@ impl Route {
     pub fn lead_to(&self, cluster: &Cluster) {
         let mut target = self.target.lock().unwrap_or_else(PoisonError::into_inner);
         *target = cluster.socket().join(SOCKET);
+    }
+
+    /// Directory of its socket.
+    pub fn socket(&self) -> &Path {
+        &self.folder
     }
 
     /// URL that connects through this route to the database `name` of `cluster`.

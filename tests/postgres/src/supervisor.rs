@@ -36,6 +36,8 @@ pub(crate) enum End {
     Fast,
     /// The server ends as in a crash of the machine, and recovers at its next start.
     Crash,
+    /// A program that is not PostgreSQL ends.
+    Terminate,
 }
 
 /// A running server.
@@ -63,6 +65,7 @@ impl Supervisor {
         let signal = match end {
             End::Fast => "INT",
             End::Crash => "QUIT",
+            End::Terminate => "TERM",
         };
         let mut pipe = self.0.stdin.take().expect("it was started with a pipe");
         let told = writeln!(pipe, "{signal}");

@@ -32,7 +32,10 @@ use sqlx::{
 use super::{
     claims::{ClaimMemory, RememberedClaims, TaskGuard},
     columns,
+    config::SessionSettings,
     failure::FailedStatement,
+    statement::query_with,
+    transaction::SessionTransaction,
 };
 use crate::sql::{
     ColumnKind::{self, Blob, Int},
@@ -49,7 +52,7 @@ const OF_JOURNAL: usize = 10;
 const HELD: &str = "
      CROSS JOIN LATERAL (
            SELECT FROM tasks
-            WHERE n = given.inv AND state = 2 AND version = given.version AND xmin = given.writer::int
+            WHERE n = given.inv AND state = 2 AND version = given.version AND stamp = given.stamp
               FOR NO KEY UPDATE) AS task";
 
 const APPEND: &str = "
@@ -123,18 +126,20 @@ impl AppendDecisions {
     pub(super) async fn commit(
         &mut self,
         connection: &mut PgConnection,
+        settings: &SessionSettings,
         claims: &RememberedClaims,
     ) -> Result<Vec<Option<(Reply, Vec<Effect>)>>, FailedStatement> {
         let failed = FailedStatement::of("append records");
-        let logged = self.rows.iter().any(|row| row.log.is_some());
-        let statement = if logged { &STATEMENTS.with_logs } else { &STATEMENTS.alone };
-        let arguments = arguments(&self.rows, logged);
-        self.rows.clear();
-        let query = sqlx::query_with(AssertSqlSafe(statement.as_str()), arguments);
-        let mut appended = HashSet::new();
-        for row in &connection.fetch_all(query).await.map_err(&failed)? {
-            appended.insert(row.try_get::<i64, _>(0).map_err(&failed)?);
-        }
+        let appended = match settings.is_lent() {
+            false => self.append(connection).await.map_err(&failed)?,
+            true => {
+                let begun = SessionTransaction::begin(connection, settings).await;
+                let mut transaction = begun.map_err(&failed)?;
+                let appended = self.append(&mut transaction).await.map_err(&failed)?;
+                transaction.commit().await.map_err(&failed)?;
+                appended
+            }
+        };
         let answer = |decided: Option<DecidedAppend>| {
             let DecidedAppend { id, number, reply, effects, head } = decided?;
             if !appended.contains(&number) {
@@ -145,6 +150,17 @@ impl AppendDecisions {
             Some((reply, effects))
         };
         Ok(std::mem::take(&mut self.decided).into_iter().map(answer).collect())
+    }
+
+    /// Sends the statement. Returns the numbers of the tasks that qualified.
+    async fn append(&mut self, connection: &mut PgConnection) -> Result<HashSet<i64>, sqlx::Error> {
+        let logged = self.rows.iter().any(|row| row.log.is_some());
+        let statement = if logged { &STATEMENTS.with_logs } else { &STATEMENTS.alone };
+        let arguments = arguments(&self.rows, logged);
+        self.rows.clear();
+        let query = query_with(connection, AssertSqlSafe(statement.as_str()), arguments);
+        let found = connection.fetch_all(query).await?;
+        found.iter().map(|row| row.try_get::<i64, _>(0)).collect()
     }
 }
 
@@ -173,7 +189,7 @@ fn arguments(rows: &[AppendRow], logged: bool) -> PgArguments {
     let each = &mut arguments;
     column(each, rows, |row| row.journal.number);
     column(each, rows, |row| row.guard.version);
-    column(each, rows, |row| row.guard.writer.number());
+    column(each, rows, |row| row.guard.stamp.0);
     column(each, rows, |row| i64::from(row.journal.first));
     column(each, rows, |row| i64::from(row.journal.head.len));
     column(each, rows, |row| i64::from(row.journal.head.commands));
@@ -204,7 +220,7 @@ static STATEMENTS: LazyLock<AppendStatements> = LazyLock::new(|| {
         format!("UNNEST({}) AS given ({names})", columns::parameters(columns, 1))
     };
     let journal =
-        "inv, version, writer, first_seq, end_seq, commands, notified, at, finished, records";
+        "inv, version, stamp, first_seq, end_seq, commands, notified, at, finished, records";
     let alone = given(&COLUMNS[..OF_JOURNAL], journal);
     let both = given(&COLUMNS, &format!("{journal}, count, lines"));
     AppendStatements {

@@ -36,6 +36,8 @@ const KEEP_OUT: &str =
 /// An import, in one transaction. Dropping it before [`keep`](Self::keep) rolls everything back.
 pub struct PostgresImport {
     connection: Mutex<PgConnection>,
+    /// Sent before the commit.
+    forget: Option<&'static str>,
 }
 
 impl PostgresImport {
@@ -48,12 +50,17 @@ impl PostgresImport {
         env: &Env,
         from: &mut dyn ArchiveSource,
     ) -> Result<Self, ArchiveError> {
-        let opened = open::open(config, env).await;
-        opened.map_err(|error| ArchiveError::Place(error.to_string()))?;
-        let options = config.connection("import");
-        let connected = PgConnection::connect_with(&options).await;
+        let mut config = config.clone();
+        let opened = open::open(&mut config, env).await;
+        let opened = opened.map_err(|error| ArchiveError::Place(error.to_string()))?;
+        let settings = config.connection("import");
+        let connected = PgConnection::connect_with(settings.server(opened.server)).await;
         let mut connection = connected.map_err(refused("connect"))?;
-        for statement in ["BEGIN", NO_TIME_LIMIT, KEEP_OUT] {
+        let begin = settings.beginning("BEGIN").unwrap_or_else(|| "BEGIN".to_owned());
+        connection.execute(AssertSqlSafe(begin)).await.map_err(refused("begin"))?;
+        // The session is lent by a pooler until the commit: nothing that was prepared may stay.
+        let forget = settings.is_lent().then_some("DEALLOCATE ALL");
+        for statement in [NO_TIME_LIMIT, KEEP_OUT].into_iter().chain(forget) {
             connection.execute(statement).await.map_err(refused("begin"))?;
         }
         let anything: bool = sqlx::query_scalar(ANYTHING)
@@ -64,7 +71,7 @@ impl PostgresImport {
             return Err(ArchiveError::NotEmpty(config.shown().to_owned()));
         }
         insert_all(&mut connection, from).await?;
-        Ok(Self { connection: Mutex::new(connection) })
+        Ok(Self { connection: Mutex::new(connection), forget })
     }
 
     /// Commits the imported store.
@@ -73,7 +80,9 @@ impl PostgresImport {
     /// Fails if the database refused.
     pub async fn keep(self) -> Result<(), ArchiveError> {
         let mut connection = self.connection.into_inner();
-        connection.execute("COMMIT").await.map_err(refused("commit"))?;
+        for statement in self.forget.into_iter().chain(["COMMIT"]) {
+            connection.execute(statement).await.map_err(refused("commit"))?;
+        }
         // The commit has succeeded, however the connection ends.
         let _ = connection.close().await;
         Ok(())

@@ -16,16 +16,18 @@ use segno_core::{
     view::View,
     widen,
 };
-use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
+use sqlx::{AssertSqlSafe, Executor as _, Row as _};
 
 use super::{
-    claims::RememberedClaims,
+    claims::{RememberedClaims, WriteStamp},
     failure::{FailedStatement, is_undone},
     fields::escape,
-    insertion::{Insertion, NUMBERS},
+    insertion::{InsertedKeys, NUMBERS},
     load::{LoadFailure, LockedRows},
+    statement::query,
     tables::{OWNED_STATEMENTS, STREAM_DATA_STATEMENTS},
     time::DatabaseTime,
+    transaction::SessionTransaction,
     write::{RAISE_FIRST_VERSION, REMOVE, REMOVE_PROMISES, write},
 };
 use crate::{
@@ -99,48 +101,46 @@ impl FootprintedCommand {
 
 /// A transaction in progress.
 pub(super) struct WriteBatch<'a> {
-    connection: &'a mut PgConnection,
+    transaction: SessionTransaction<'a>,
     config: &'a Config,
     time: &'a DatabaseTime,
     claims: &'a RememberedClaims,
+    /// The stamp of the tasks that it writes.
+    stamp: WriteStamp,
     cache: Cache,
     locked: LockedRows,
     now: Timestamp,
     delta: Delta,
     /// New promises, in creation order.
     fresh: Vec<PromiseId>,
-    insertion: Insertion,
-    /// True if the batch has commands that remove trees together with commands that may insert
-    /// rows.
-    is_mixed: bool,
-    /// True once the last commands were decided: the next write is the last.
-    is_last: bool,
+    keys: InsertedKeys,
     committed: CommittedBatch,
 }
 
 impl<'a> WriteBatch<'a> {
-    /// An empty batch; `changes` collects the changed promises.
+    /// A batch in a transaction that has just begun; `changes` collects the changed promises.
     pub(super) fn new(
-        connection: &'a mut PgConnection,
+        transaction: SessionTransaction<'a>,
         config: &'a Config,
         time: &'a DatabaseTime,
         claims: &'a RememberedClaims,
+        stamp: WriteStamp,
         changes: CommitChanges,
     ) -> Self {
         Self {
-            connection,
+            transaction,
             config,
             time,
             claims,
+            stamp,
             cache: Cache::default(),
             locked: LockedRows::default(),
             now: Timestamp(0),
             delta: Delta::default(),
             fresh: Vec::new(),
-            insertion: Insertion::None,
-            is_mixed: false,
-            is_last: false,
-            committed: CommittedBatch { changes, ..CommittedBatch::default() },
+            keys: InsertedKeys::default(),
+            // `BEGIN`, and its end.
+            committed: CommittedBatch { changes, statements: 2, ..CommittedBatch::default() },
         }
     }
 
@@ -151,13 +151,12 @@ impl<'a> WriteBatch<'a> {
         submissions: &[&[FootprintedCommand]],
         also: &Footprint,
     ) -> Result<CommittedBatch, CommitFailure> {
-        self.say("BEGIN").await?;
         match self.decide_all(submissions, also).await {
             Ok(()) => self.commit().await,
             Err(not_committed) => {
                 // If the rollback fails too, the connection is dropped, and the transaction with
                 // it.
-                self.say("ROLLBACK").await?;
+                self.transaction.rollback().await.map_err(FailedStatement::of("ROLLBACK"))?;
                 Err(not_committed)
             }
         }
@@ -168,8 +167,6 @@ impl<'a> WriteBatch<'a> {
         submissions: &[&[FootprintedCommand]],
         also: &Footprint,
     ) -> Result<(), CommitFailure> {
-        let commands = || submissions.iter().copied().flatten().map(|command| &command.command);
-        self.is_mixed = commands().any(removes) && !commands().all(removes);
         // One load for all commands; most batches then need no other.
         let mut wanted = also.clone();
         for commands in submissions.iter().copied().flatten() {
@@ -178,7 +175,7 @@ impl<'a> WriteBatch<'a> {
         // Trees are read when their command's turn comes: earlier commands may add to them.
         wanted.trees.clear();
         let asked_at = self.time.asking();
-        self.locked.load(self.connection, &mut self.cache, wanted).await?;
+        self.locked.load(&mut self.transaction, &mut self.cache, wanted).await?;
         self.now = self.time.of_server(self.locked.now, asked_at);
         let mut wanted = Footprint::default();
         for commands in submissions.iter().copied().flatten() {
@@ -196,7 +193,6 @@ impl<'a> WriteBatch<'a> {
             }
             self.committed.replies.push(replies);
         }
-        self.is_last = true;
         self.write().await
     }
 
@@ -223,34 +219,30 @@ impl<'a> WriteBatch<'a> {
 
     /// Writes a decision that removes promises without delay, since their numbers vanish with them.
     async fn remove(&mut self, delta: &Delta) -> Result<(), CommitFailure> {
-        if self.is_mixed {
-            // Taken before the first-version row, for which other transactions may wait.
-            let taken = self.insertion.take(Insertion::Exclusive, self.connection).await?;
-            self.committed.statements += usize::from(taken);
-        }
         self.delta.merge(delta.beside_removal());
         self.write().await?;
         if let Some(version) = delta.first_version {
             let name = "raise the first version";
+            self.enter().await?;
             self.committed.statements += 1;
-            let query = sqlx::query(RAISE_FIRST_VERSION).bind(version.0.cast_signed());
-            self.connection.execute(query).await.map_err(FailedStatement::of(name))?;
+            let query = query(&self.transaction, RAISE_FIRST_VERSION).bind(version.0.cast_signed());
+            self.transaction.execute(query).await.map_err(FailedStatement::of(name))?;
         }
         let ids: Vec<_> = delta.removed.iter().map(|id| escape(id.as_str())).collect();
         let statements = &*STREAM_DATA_STATEMENTS;
         for statement in [&statements.remove_data, &statements.remove] {
             self.committed.statements += 1;
-            let query = sqlx::query(AssertSqlSafe(statement.as_str())).bind(&ids);
+            let query = query(&self.transaction, AssertSqlSafe(statement.as_str())).bind(&ids);
             let name = "remove streams";
-            self.connection.execute(query).await.map_err(FailedStatement::of(name))?;
+            self.transaction.execute(query).await.map_err(FailedStatement::of(name))?;
         }
         let numbers = delta.removed.iter().filter_map(|id| self.cache.number(id));
         let numbers: Vec<i64> = numbers.collect();
         let owned = OWNED_STATEMENTS.iter().map(|of| (of.of.remove, &*of.remove));
         for (name, statement) in REMOVE.into_iter().chain(owned).chain([REMOVE_PROMISES]) {
             self.committed.statements += 1;
-            let query = sqlx::query(AssertSqlSafe(statement)).bind(&numbers);
-            self.connection.execute(query).await.map_err(FailedStatement::of(name))?;
+            let query = query(&self.transaction, AssertSqlSafe(statement)).bind(&numbers);
+            self.transaction.execute(query).await.map_err(FailedStatement::of(name))?;
         }
         self.committed.wrote = true;
         self.cache.apply(delta);
@@ -262,7 +254,7 @@ impl<'a> WriteBatch<'a> {
     async fn load(&mut self, missing: Footprint) -> Result<(), CommitFailure> {
         // Pending decisions must be written before the tables are read again.
         self.write().await?;
-        self.locked.load(self.connection, &mut self.cache, missing).await?;
+        self.locked.load(&mut self.transaction, &mut self.cache, missing).await?;
         Ok(())
     }
 
@@ -273,14 +265,16 @@ impl<'a> WriteBatch<'a> {
         }
         let delta = std::mem::take(&mut self.delta);
         let fresh = std::mem::take(&mut self.fresh);
-        self.enter(&delta, &fresh).await?;
+        if !fresh.is_empty() || delta.has_named() {
+            self.enter().await?;
+        }
         self.number(&fresh).await?;
         let fresh = fresh.into_iter().collect();
-        let sent = write(self.connection, &self.cache, &delta, &fresh, &self.locked).await?;
-        if let Some(writer) = sent.writer {
-            let written = delta.tasks.keys().filter_map(|id| self.cache.number(id));
-            self.locked.writers.extend(written.map(|number| (number, writer)));
-        }
+        let transaction = &mut self.transaction;
+        let sent =
+            write(transaction, &self.cache, &delta, &fresh, &self.locked, self.stamp).await?;
+        let written = delta.tasks.keys().filter_map(|id| self.cache.number(id));
+        self.locked.stamps.extend(written.map(|number| (number, self.stamp)));
         self.locked.wrote(sent.named);
         self.committed.wrote = true;
         self.committed.statements += sent.statements;
@@ -290,17 +284,10 @@ impl<'a> WriteBatch<'a> {
         }
     }
 
-    /// Takes the insertion lock, unless numbering promises takes it anyway.
-    async fn enter(&mut self, delta: &Delta, fresh: &[PromiseId]) -> Result<(), FailedStatement> {
-        let makes = !fresh.is_empty() || delta.has_named();
-        let wanted = match (makes, self.is_last) {
-            (false, _) => Insertion::None,
-            (true, true) if !fresh.is_empty() => Insertion::None,
-            (true, true) => Insertion::Shared,
-            (true, false) => Insertion::Exclusive,
-        };
-        let taken = self.insertion.take(wanted, self.connection).await?;
-        self.committed.statements += usize::from(taken);
+    /// Called before rows are inserted.
+    async fn enter(&mut self) -> Result<(), FailedStatement> {
+        let sent = self.keys.enter(&mut self.transaction).await?;
+        self.committed.statements += usize::from(sent);
         Ok(())
     }
 
@@ -311,8 +298,8 @@ impl<'a> WriteBatch<'a> {
         }
         let name = "number promises";
         self.committed.statements += 1;
-        let query = sqlx::query(NUMBERS).bind(fresh.len() as i64);
-        let rows = self.connection.fetch_all(query).await.map_err(FailedStatement::of(name))?;
+        let query = query(&self.transaction, NUMBERS).bind(fresh.len() as i64);
+        let rows = self.transaction.fetch_all(query).await.map_err(FailedStatement::of(name))?;
         for (id, row) in fresh.iter().zip(&rows) {
             let number = row.try_get(0).map_err(FailedStatement::of(name))?;
             self.cache.renumber(id, number);
@@ -324,9 +311,9 @@ impl<'a> WriteBatch<'a> {
     async fn commit(mut self) -> Result<CommittedBatch, CommitFailure> {
         hints::drop_stale(&mut self.committed.effects, &self.cache.view);
         self.committed.statements += self.locked.statements;
-        let committed = self.say("COMMIT").await;
+        let committed = self.transaction.commit().await.map_err(FailedStatement::of("COMMIT"));
         match &committed {
-            Ok(()) => self.claims.learn(&self.cache, &self.locked.writers),
+            Ok(()) => self.claims.learn(&self.cache, &self.locked.stamps),
             Err(_) => self.claims.forget(self.cache.view.tasks().map(|task| &task.id)),
         }
         self.committed.state = std::mem::take(&mut self.cache.view);
@@ -337,19 +324,5 @@ impl<'a> WriteBatch<'a> {
             Err(failed) if is_undone(&failed.source) => Err(CommitFailure::Failed(failed)),
             Err(failed) => Err(CommitFailure::Unknown(failed)),
         }
-    }
-
-    async fn say(&mut self, statement: &'static str) -> Result<(), FailedStatement> {
-        self.committed.statements += 1;
-        self.connection.execute(statement).await.map_err(FailedStatement::of(statement)).map(drop)
-    }
-}
-
-/// True if the command may remove promises.
-fn removes(command: &Command) -> bool {
-    match command {
-        Command::Prune { .. } => true,
-        Command::ObjectWrite { write, .. } => write.leaves_nothing(),
-        _ => false,
     }
 }

@@ -48,26 +48,16 @@ pub(super) struct ClaimRow {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TaskGuard {
     pub(super) version: i64,
-    /// The transaction that wrote the row (its `xmin`). Every write of the row changes it; locking
-    /// or vacuuming the row does not.
-    pub(super) writer: TransactionId,
+    /// The stamp of the transaction that wrote the row.
+    pub(super) stamp: WriteStamp,
 }
 
-/// A transaction number as system columns hold it: the low 32 bits.
+/// A random number that a transaction leaves in every task it writes (`tasks.stamp`).
+///
+/// A counter would repeat itself if a failover lost commits: another host could then write the
+/// same number with other contents, while a pooler hides from this host that the server changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TransactionId(i32);
-
-impl TransactionId {
-    /// Truncates a full transaction number, or wraps the value of a system column.
-    pub(super) fn of(number: i64) -> Self {
-        Self(number as i32)
-    }
-
-    /// The number as a parameter of the comparing statements.
-    pub(super) fn number(self) -> i64 {
-        i64::from(self.0)
-    }
-}
+pub(super) struct WriteStamp(pub(super) i64);
 
 impl RememberedClaims {
     /// True if this claim is remembered.
@@ -77,13 +67,13 @@ impl RememberedClaims {
     }
 
     /// Updates the remembered claims from a commit: for every task in the cache, remembers it if
-    /// this host holds it, with the transaction that wrote its row.
-    pub(super) fn learn(&self, cache: &Cache, writers: &HashMap<i64, TransactionId>) {
+    /// this host holds it, with the stamp of its row.
+    pub(super) fn learn(&self, cache: &Cache, stamps: &HashMap<i64, WriteStamp>) {
         let mut remembered = self.remembered();
         for task in cache.view.tasks() {
             let promise = cache.view.promise(&task.id).filter(|promise| promise.is_pending());
             let held = task.status() == TaskStatus::Acquired && cache.is_whole(&task.id);
-            let row = cache.number(&task.id).and_then(|number| ClaimRow::of(number, task, writers));
+            let row = cache.number(&task.id).and_then(|number| ClaimRow::of(number, task, stamps));
             match (promise, row) {
                 (Some(promise), Some(row)) if held => {
                     if remembered.rows.len() >= LIMIT {
@@ -138,9 +128,9 @@ impl ClaimMemory {
 }
 
 impl ClaimRow {
-    /// `None` if the writing transaction is unknown.
-    fn of(number: i64, task: &Task, writers: &HashMap<i64, TransactionId>) -> Option<Self> {
-        let (version, writer) = (task.version.0.cast_signed(), *writers.get(&number)?);
-        Some(Self { number, guard: TaskGuard { version, writer } })
+    /// `None` if the stamp is unknown.
+    fn of(number: i64, task: &Task, stamps: &HashMap<i64, WriteStamp>) -> Option<Self> {
+        let (version, stamp) = (task.version.0.cast_signed(), *stamps.get(&number)?);
+        Some(Self { number, guard: TaskGuard { version, stamp } })
     }
 }

@@ -1,9 +1,11 @@
 //! Configuration of the PostgreSQL store: address and use of the database.
 
-use std::{fmt, str::FromStr as _};
+use std::fmt;
 
 use segno_core::time::Millis;
 use sqlx::{ConnectOptions as _, postgres::PgConnectOptions};
+
+use super::address::{PostgresAddressError, ServerAddress, without_password};
 
 /// Time limit of a statement. Statements take milliseconds; one that takes this long is stuck.
 const STATEMENT_TIMEOUT: &str = "20s";
@@ -11,10 +13,30 @@ const STATEMENT_TIMEOUT: &str = "20s";
 /// others.
 const IDLE_TIMEOUT: &str = "5s";
 
+/// Settings of every connection.
+const SETTINGS: [(&str, &str); 5] = [
+    ("statement_timeout", STATEMENT_TIMEOUT),
+    ("lock_timeout", STATEMENT_TIMEOUT),
+    ("idle_in_transaction_session_timeout", IDLE_TIMEOUT),
+    ("client_min_messages", "warning"),
+    ("jit", "off"),
+];
+
+/// Settings of a connection that leads to the server itself.
+const KEEPALIVES: [(&str, &str); 3] = [
+    ("tcp_keepalives_idle", "10"),
+    ("tcp_keepalives_interval", "5"),
+    ("tcp_keepalives_count", "3"),
+];
+
+/// Settings of connections whose statements find their rows by an index.
+const BY_INDEX: [(&str, &str); 3] =
+    [("enable_seqscan", "off"), ("enable_hashjoin", "off"), ("enable_mergejoin", "off")];
+
 /// Address of the database, and this host's share of its resources.
 #[derive(Clone)]
 pub struct PostgresConfig {
-    options: Box<PgConnectOptions>,
+    address: Box<ServerAddress>,
     /// The address without its password.
     shown: String,
     /// True if hosts notify each other of commits. Otherwise they find out by polling, a little
@@ -31,14 +53,36 @@ pub struct PostgresConfig {
     pub spread: bool,
 }
 
-/// The address cannot be parsed.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "`{shown}` is not the address of a database: write postgres://USER@HOST:PORT/DATABASE ({reason})"
-)]
-pub struct PostgresAddressError {
-    shown: String,
-    reason: String,
+/// The settings of the connections for one purpose.
+#[derive(Debug, Clone)]
+pub(super) struct SessionSettings {
+    /// The options of a connection to each server of the address; never empty.
+    servers: Vec<PgConnectOptions>,
+    /// The statement that makes the settings for one transaction; `None` if sessions have them
+    /// from the start.
+    local: Option<String>,
+}
+
+impl SessionSettings {
+    /// The options of each server, in the order of the address.
+    pub(super) fn servers(&self) -> &[PgConnectOptions] {
+        &self.servers
+    }
+
+    /// The options of a server, by its place in the address.
+    pub(super) fn server(&self, place: usize) -> &PgConnectOptions {
+        &self.servers[place % self.servers.len()]
+    }
+
+    /// True if a pooler lends a session to each transaction.
+    pub(super) fn is_lent(&self) -> bool {
+        self.local.is_some()
+    }
+
+    /// The statements that begin a transaction, `begin` first; `None` if `begin` is all.
+    pub(super) fn beginning(&self, begin: &str) -> Option<String> {
+        self.local.as_ref().map(|local| format!("{begin}; {local}"))
+    }
 }
 
 impl PostgresConfig {
@@ -48,13 +92,9 @@ impl PostgresConfig {
     /// # Errors
     /// [`PostgresAddressError`], which shows the address without the password.
     pub fn new(address: &str) -> Result<Self, PostgresAddressError> {
-        let shown = without_password(address);
-        let options = PgConnectOptions::from_str(address).map_err(|error| {
-            PostgresAddressError { shown: shown.clone(), reason: error.to_string() }
-        })?;
         Ok(Self {
-            options: Box::new(options),
-            shown,
+            address: Box::new(ServerAddress::of(address)?),
+            shown: without_password(address),
             notify: true,
             writers: 8,
             readers: 8,
@@ -68,48 +108,71 @@ impl PostgresConfig {
         &self.shown
     }
 
-    /// Connection options shared by all connections.
-    pub(super) fn connection(&self, purpose: &str) -> PgConnectOptions {
-        PgConnectOptions::clone(&self.options)
-            .application_name(&format!("segno {purpose}"))
-            .statement_cache_capacity(512)
-            .options([
-                ("statement_timeout", STATEMENT_TIMEOUT),
-                ("lock_timeout", STATEMENT_TIMEOUT),
-                ("idle_in_transaction_session_timeout", IDLE_TIMEOUT),
-                ("tcp_keepalives_idle", "10"),
-                ("tcp_keepalives_interval", "5"),
-                ("tcp_keepalives_count", "3"),
-                ("client_min_messages", "warning"),
-                ("jit", "off"),
-            ])
-            .disable_statement_logging()
+    /// True if a pooler lends a session to each transaction, so that nothing of a session lasts.
+    /// `None` until the database is opened, which finds out ([`super::pooler`]).
+    pub(super) fn pooled(&self) -> Option<bool> {
+        self.address.pooled
     }
 
-    /// Connection options for reads by API clients: short statement limits, and a new plan for
-    /// every statement, fitted to the requested part of the table.
-    pub(super) fn clients(&self, limit: Millis) -> PgConnectOptions {
+    /// Records the answer.
+    pub(super) fn set_pooled(&mut self, pooled: bool) {
+        self.address.pooled = Some(pooled);
+    }
+
+    /// Settings shared by all connections.
+    pub(super) fn connection(&self, purpose: &str) -> SessionSettings {
+        self.settings(purpose, &[])
+    }
+
+    /// Settings of a start, without time limits: for creating tables, and for waiting for another
+    /// host that creates them.
+    pub(super) fn start(&self) -> SessionSettings {
+        self.settings("start", &[("statement_timeout", "0"), ("lock_timeout", "0")])
+    }
+
+    /// Settings for reads by API clients: short statement limits, and a new plan for every
+    /// statement, fitted to the requested part of the table.
+    pub(super) fn clients(&self, limit: Millis) -> SessionSettings {
         let limit = format!("{}ms", limit.0);
-        self.connection("clients").options([
-            ("statement_timeout", limit.as_str()),
-            ("lock_timeout", limit.as_str()),
-            ("plan_cache_mode", "force_custom_plan"),
-            ("enable_seqscan", "off"),
-            ("enable_hashjoin", "off"),
-            ("enable_mergejoin", "off"),
-        ])
+        let limits = [("statement_timeout", limit.as_str()), ("lock_timeout", limit.as_str())];
+        let plans = [("plan_cache_mode", "force_custom_plan")];
+        self.settings("clients", &[&limits[..], &plans, &BY_INDEX].concat())
     }
 
-    /// Connection options for the writer. Every writer statement names the rows it needs and has an
-    /// index for them, so plans are made once and never scan a whole table: statistics cannot
-    /// mislead the planner.
-    pub(super) fn writer(&self) -> PgConnectOptions {
-        self.connection("writer").options([
-            ("plan_cache_mode", "force_generic_plan"),
-            ("enable_seqscan", "off"),
-            ("enable_hashjoin", "off"),
-            ("enable_mergejoin", "off"),
-        ])
+    /// Settings for the writer. Every writer statement names the rows it needs and has an index for
+    /// them, so plans are made once and never scan a whole table: statistics cannot mislead the
+    /// planner.
+    pub(super) fn writer(&self) -> SessionSettings {
+        let plans = [("plan_cache_mode", "force_generic_plan")];
+        self.settings("writer", &[&plans[..], &BY_INDEX].concat())
+    }
+
+    /// The settings of the address, those of every connection, and then `more`.
+    fn settings(&self, purpose: &str, more: &[(&str, &str)]) -> SessionSettings {
+        let name = format!("segno {purpose}");
+        let own = self.address.settings.iter().map(|(name, value)| (&**name, &**value));
+        let settings: Vec<(&str, &str)> = own.chain(SETTINGS).chain(more.iter().copied()).collect();
+        let is_pooled = self.pooled() == Some(true);
+        let servers = self.address.servers.iter().map(|server| {
+            let server = server.clone().application_name(&name).disable_statement_logging();
+            match is_pooled {
+                // Poolers refuse settings at the start of a session, also harmless ones.
+                true => server.extra_float_digits(None),
+                false => {
+                    let all = settings.iter().copied().chain(KEEPALIVES);
+                    server.statement_cache_capacity(512).options(all)
+                }
+            }
+        });
+        let local = is_pooled.then(|| {
+            // Unlike `SET LOCAL`, it takes a list in one text, as an option does.
+            let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
+            let set = |(name, value): &(&str, &str)| {
+                format!("set_config({}, {}, true)", quoted(name), quoted(value))
+            };
+            format!("SELECT {}", settings.iter().map(set).collect::<Vec<_>>().join(", "))
+        });
+        SessionSettings { servers: servers.collect(), local }
     }
 }
 
@@ -124,55 +187,33 @@ impl fmt::Debug for PostgresConfig {
     }
 }
 
-/// The address without its password, which may be in front of the host or among the parameters.
-fn without_password(address: &str) -> String {
-    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
-    let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));
-    let rest = match rest.rsplit_once('@') {
-        Some((user, host)) => format!("{}@{host}", user.split(':').next().unwrap_or_default()),
-        None => rest.to_owned(),
-    };
-    let parameters: Vec<&str> = parameters
-        .split('&')
-        .filter(|parameter| !parameter.is_empty() && !parameter.starts_with("password="))
-        .collect();
-    let parameters = match parameters.is_empty() {
-        true => String::new(),
-        false => format!("?{}", parameters.join("&")),
-    };
-    match scheme {
-        "" => format!("{rest}{parameters}"),
-        scheme => format!("{scheme}://{rest}{parameters}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_password_is_never_shown() {
-        for (address, shown) in [
-            ("postgres://segno:secret@db/segno", "postgres://segno@db/segno"),
-            (
-                "postgres://segno:s:e@c@db:5433/segno?sslmode=require",
-                "postgres://segno@db:5433/segno?sslmode=require",
-            ),
-            (
-                "postgres://db/segno?user=a&password=secret&host=/run",
-                "postgres://db/segno?user=a&host=/run",
-            ),
-            ("postgres://db/segno", "postgres://db/segno"),
-        ] {
-            assert_eq!(without_password(address), shown);
-        }
+    fn a_configuration_is_shown_without_its_password() {
         let config = PostgresConfig::new("postgres://segno:secret@db/segno").expect("an address");
         assert!(!format!("{config:?} {}", config.shown()).contains("secret"));
-        let refused = PostgresConfig::new("postgres://segno:secret@db:port/segno");
-        let refused = refused.expect_err("that is no port").to_string();
+    }
+
+    #[test]
+    fn a_pooler_gets_no_options_and_every_transaction_sets_them() {
+        let address = "postgres://segno@db/segno?options[search_path]=it's&pgbouncer=true";
+        let mut config = PostgresConfig::new(address).expect("an address");
+        let writer = config.writer();
+        assert_eq!(writer.server(0).get_options(), None);
+        let begin = writer.beginning("BEGIN").expect("it sets more");
         assert!(
-            refused.contains("postgres://segno@db:port/segno") && !refused.contains("secret"),
-            "{refused}"
+            begin
+                .starts_with("BEGIN; SELECT set_config('search_path', 'it''s', true), set_config("),
+            "{begin}"
         );
+        assert!(begin.contains("'plan_cache_mode', 'force_generic_plan', true)"), "{begin}");
+        config.set_pooled(false);
+        let writer = config.writer();
+        assert_eq!(writer.beginning("BEGIN"), None);
+        let options = writer.server(0).get_options().expect("options");
+        assert!(options.contains("-c search_path=it's"), "{options}");
     }
 }

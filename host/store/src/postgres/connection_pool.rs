@@ -2,29 +2,35 @@
 
 use std::{
     fmt,
+    ops::{Deref, DerefMut},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use segno_core::time::Millis;
 use sqlx::{
-    PgPool, Postgres,
-    pool::PoolConnection,
-    postgres::{PgConnectOptions, PgPoolOptions},
+    AssertSqlSafe, PgConnection, PgPool, Postgres, SqlSafeStr as _, SqlStr, Transaction,
+    pool::PoolConnection, postgres::PgPoolOptions,
 };
 
-use super::primary::{MAX_AGE, Primary};
+use super::{
+    config::SessionSettings,
+    held::PrimaryConnection,
+    primary::{MAX_AGE, Primary},
+};
 use crate::sql::SqlFailure;
 
 /// Maximum wait of a read for a connection: for a free one, or for an unavailable database.
 const ACQUIRE_TIMEOUT: Millis = Millis(5_000);
 /// Pause after a new connection reached a server that refuses writes.
 const REST: Millis = Millis(200);
+/// Time after which a write is not repeated any more when it loses races.
+pub(super) const RACES_TIMEOUT: Millis = Millis(10_000);
 
 /// A connection pool; see the module documentation.
 pub(crate) struct ConnectionPool {
     options: PgPoolOptions,
-    connection: PgConnectOptions,
+    settings: SessionSettings,
     /// `None` for a pool that only reads a database, which may be a standby.
     primary: Option<Arc<Primary>>,
     /// The epoch and its pool.
@@ -35,30 +41,55 @@ impl ConnectionPool {
     /// A lazy pool of connections to the primary.
     pub(super) fn to(
         primary: &Arc<Primary>,
-        connection: PgConnectOptions,
+        settings: SessionSettings,
         most: u32,
         max_age: Millis,
     ) -> Self {
         // `Primary::examine` already tests the connection.
         let options = options(most).max_lifetime(duration(max_age)).test_before_acquire(false);
-        Self { primary: Some(primary.clone()), ..Self::of(options, connection) }
+        Self { primary: Some(primary.clone()), ..Self::of(options, settings, primary.server()) }
     }
 
-    /// A lazy pool of connections to the server that the address resolves to.
-    pub(super) fn anywhere(connection: PgConnectOptions, most: u32) -> Self {
-        Self::of(options(most), connection)
+    /// A lazy pool of connections to the server at `place` in the address.
+    pub(super) fn anywhere(settings: SessionSettings, place: usize, most: u32) -> Self {
+        Self::of(options(most), settings, place)
     }
 
-    fn of(options: PgPoolOptions, connection: PgConnectOptions) -> Self {
-        let pool = Mutex::new((0, options.clone().connect_lazy_with(connection.clone())));
-        Self { options, connection, primary: None, pool }
+    fn of(options: PgPoolOptions, settings: SessionSettings, place: usize) -> Self {
+        let pool = options.clone().connect_lazy_with(settings.server(place).clone());
+        Self { options, settings, primary: None, pool: Mutex::new((0, pool)) }
     }
 
-    /// Takes a connection to the primary.
+    /// Takes a connection to the primary, for a short use.
     ///
     /// # Errors
     /// Fails if no server answers in time, or if none of them accepts writes.
-    pub(crate) async fn acquire(&self) -> Result<PoolConnection<Postgres>, SqlFailure> {
+    pub(crate) async fn acquire(&self) -> Result<BorrowedConnection, SqlFailure> {
+        match self.settings.is_lent() {
+            true => Ok(BorrowedConnection::Lent(self.begin("BEGIN").await?)),
+            false => Ok(BorrowedConnection::Own(self.take().await?)),
+        }
+    }
+
+    /// Takes a connection and begins a transaction in a separate task, so that dropping this future
+    /// does not interrupt it. The driver counts a transaction only after it has read the server's
+    /// answer: dropped before that, the connection would return to the pool inside an open
+    /// transaction, and later reads on it would see an old snapshot.
+    #[expect(clippy::disallowed_methods, reason = "the task is short and only reads")]
+    pub(crate) async fn begin(
+        &self,
+        begin: &'static str,
+    ) -> Result<Transaction<'static, Postgres>, SqlFailure> {
+        let connection = self.take().await?;
+        let begin = self.settings.beginning(begin).map_or_else(
+            || begin.into_sql_str(),
+            |begin| -> SqlStr { AssertSqlSafe(begin).into_sql_str() },
+        );
+        let begun = tokio::spawn(Transaction::begin(connection, Some(begin))).await;
+        Ok(begun.unwrap_or(Err(sqlx::Error::WorkerCrashed))?)
+    }
+
+    async fn take(&self) -> Result<PoolConnection<Postgres>, SqlFailure> {
         let Some(primary) = &self.primary else { return Ok(self.pool().1.acquire().await?) };
         let mut waited = Millis::ZERO;
         loop {
@@ -73,6 +104,7 @@ impl ConnectionPool {
                 },
                 // The pool was closed because the epoch changed.
                 Err(sqlx::Error::PoolClosed) if primary.epoch() != epoch => None,
+                Err(_) if self.is_elsewhere(primary, epoch).await => None,
                 Err(error) => return Err(error.into()),
             };
             // An idle connection may lead to another server than a new one would.
@@ -81,6 +113,9 @@ impl ConnectionPool {
             else {
                 continue;
             };
+            if self.is_elsewhere(primary, epoch).await {
+                continue;
+            }
             if waited >= ACQUIRE_TIMEOUT {
                 primary.is_away(&refused);
                 return Err(refused);
@@ -90,6 +125,27 @@ impl ConnectionPool {
         }
     }
 
+    /// True if another server of the address is the primary now.
+    async fn is_elsewhere(&self, primary: &Primary, epoch: u64) -> bool {
+        if self.settings.servers().len() == 1 {
+            return false;
+        }
+        // It notes the place where it finds the primary.
+        drop(PrimaryConnection::open(&self.settings, primary).await);
+        primary.epoch() != epoch
+    }
+
+    /// Pauses after a lost race. Returns false if races were lost for too long.
+    pub(super) async fn pause(&self, waited: &mut Millis) -> bool {
+        let Some(primary) = &self.primary else { return false };
+        if *waited >= RACES_TIMEOUT {
+            return false;
+        }
+        primary.env().runtime.sleep(REST).await;
+        *waited = Millis(waited.0 + REST.0);
+        true
+    }
+
     /// The current epoch and its pool.
     pub(super) fn pool(&self) -> (u64, PgPool) {
         let mut held = self.held();
@@ -97,7 +153,8 @@ impl ConnectionPool {
             && held.0 != primary.epoch()
             && !held.1.is_closed()
         {
-            let new = self.options.clone().connect_lazy_with(self.connection.clone());
+            let server = self.settings.server(primary.server()).clone();
+            let new = self.options.clone().connect_lazy_with(server);
             let (_, left) = std::mem::replace(&mut *held, (primary.epoch(), new));
             // Running reads finish on their old connections.
             let leaving = async move { left.close().await };
@@ -114,6 +171,50 @@ impl ConnectionPool {
 
     fn held(&self) -> MutexGuard<'_, (u64, PgPool)> {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection for a short use, or a transaction on one: on a session that a pooler lends, every
+/// statement needs one. It ends without a commit unless [`finish`](Self::finish) is called.
+pub(crate) enum BorrowedConnection {
+    Own(PoolConnection<Postgres>),
+    Lent(Transaction<'static, Postgres>),
+}
+
+impl BorrowedConnection {
+    /// Drops a connection that does not answer.
+    pub(super) fn give_up(self) {
+        if let Self::Own(mut connection) = self {
+            connection.close_on_drop();
+        }
+    }
+
+    /// Commits what was written.
+    pub(super) async fn finish(self) -> Result<(), sqlx::Error> {
+        match self {
+            Self::Own(_) => Ok(()),
+            Self::Lent(transaction) => transaction.commit().await,
+        }
+    }
+}
+
+impl Deref for BorrowedConnection {
+    type Target = PgConnection;
+
+    fn deref(&self) -> &PgConnection {
+        match self {
+            Self::Own(connection) => connection,
+            Self::Lent(transaction) => transaction,
+        }
+    }
+}
+
+impl DerefMut for BorrowedConnection {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        match self {
+            Self::Own(connection) => connection,
+            Self::Lent(transaction) => transaction,
+        }
     }
 }
 

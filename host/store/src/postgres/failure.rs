@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::pooler::LOST_STATEMENT;
 use crate::{StoreError, sql::SqlFailure};
 
 /// A statement that failed.
@@ -62,21 +63,33 @@ impl fmt::Display for FailedStatement {
 /// The SQLSTATE of the error, if it came from PostgreSQL.
 pub(super) fn code(error: &SqlFailure) -> Option<String> {
     let SqlFailure::Driver(error) = error else { return None };
+    code_of(error)
+}
+
+/// The SQLSTATE of an error of the driver, if it came from PostgreSQL.
+pub(super) fn code_of(error: &sqlx::Error) -> Option<String> {
     Some(error.as_database_error()?.code()?.into_owned())
 }
 
 pub(super) fn cause(error: &SqlFailure) -> FailureClass {
-    let Some(code) = code(error) else {
+    match error {
+        SqlFailure::Driver(error) => cause_of(error),
+        SqlFailure::NotPrimary(_) => FailureClass::Away,
+        SqlFailure::Unreadable(_) | SqlFailure::Sqlite { .. } | SqlFailure::NoRow => {
+            FailureClass::Refused
+        }
+    }
+}
+
+pub(super) fn cause_of(error: &sqlx::Error) -> FailureClass {
+    let Some(code) = code_of(error) else {
         return match error {
-            SqlFailure::Driver(
-                sqlx::Error::Io(_)
-                | sqlx::Error::Tls(_)
-                | sqlx::Error::Protocol(_)
-                | sqlx::Error::PoolTimedOut
-                | sqlx::Error::WorkerCrashed
-                | sqlx::Error::BeginFailed,
-            )
-            | SqlFailure::NotPrimary(_) => FailureClass::Away,
+            sqlx::Error::Io(_)
+            | sqlx::Error::Tls(_)
+            | sqlx::Error::Protocol(_)
+            | sqlx::Error::PoolTimedOut
+            | sqlx::Error::WorkerCrashed
+            | sqlx::Error::BeginFailed => FailureClass::Away,
             _ => FailureClass::Refused,
         };
     };
@@ -85,6 +98,8 @@ pub(super) fn cause(error: &SqlFailure) -> FailureClass {
         // another transaction, or a removed module; a schema that changed under a prepared
         // statement.
         "40001" | "40P01" | "55P03" | "23505" | "23503" | "0A000" => FailureClass::Race,
+        // The session is not the one that prepared the statement: a pooler lends sessions since.
+        code if LOST_STATEMENT.contains(&code) => FailureClass::Away,
         // A standby, or a server set read-only by its owner.
         "25006" => FailureClass::ReadOnly,
         // Connection exceptions, shutdown and crash, starting up, too many connections, idle in a

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use segno_core::time::Millis;
-use sqlx::{Connection as _, PgConnection, postgres::PgConnectOptions};
+use sqlx::{Connection as _, PgConnection};
 
-use super::primary::{MAX_AGE, Primary};
+use super::{
+    config::SessionSettings,
+    primary::{MAX_AGE, Primary},
+};
 use crate::sql::SqlFailure;
 
 /// Time limit for connecting.
@@ -20,16 +23,37 @@ pub(super) struct PrimaryConnection {
 }
 
 impl PrimaryConnection {
+    /// Connects to the primary: to the server where it was last, or else to the next ones of the
+    /// address.
+    ///
     /// # Errors
-    /// Fails if no server answers in time, or if the server is not the primary.
+    /// Fails if no server answers in time, or if none is the primary.
     pub(super) async fn open(
-        options: &PgConnectOptions,
+        settings: &SessionSettings,
         primary: &Primary,
     ) -> Result<Self, SqlFailure> {
+        let last = primary.server();
+        let mut refused = None;
+        for server in (0..settings.servers().len()).map(|step| last + step) {
+            match Self::open_at(settings, primary, server).await {
+                Ok(open) => return Ok(open),
+                Err(error) => drop(refused.get_or_insert(error)),
+            }
+        }
+        Err(refused.unwrap_or(SqlFailure::Driver(sqlx::Error::PoolTimedOut)))
+    }
+
+    async fn open_at(
+        settings: &SessionSettings,
+        primary: &Primary,
+        server: usize,
+    ) -> Result<Self, SqlFailure> {
         let env = primary.env();
-        let connected = env.within(CONNECT_TIMEOUT, PgConnection::connect_with(options)).await;
+        let connecting = PgConnection::connect_with(settings.server(server));
+        let connected = env.within(CONNECT_TIMEOUT, connecting).await;
         let mut connection = connected.unwrap_or(Err(sqlx::Error::PoolTimedOut))?;
-        let epoch = primary.examine(&mut connection).await?;
+        let examined = primary.examine(&mut connection).await?;
+        let epoch = primary.is_at(server % settings.servers().len()).unwrap_or(examined);
         Ok(Self { connection, epoch, made_at: env.clock.elapsed() })
     }
 

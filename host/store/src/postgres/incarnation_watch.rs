@@ -10,7 +10,7 @@ use segno_core::{id::HostName, time::Millis};
 use sqlx::{Executor as _, Row as _};
 use tokio_util::sync::CancellationToken;
 
-use super::{PostgresStore, fields::escape};
+use super::{PostgresStore, fields::escape, statement::query};
 
 /// Interval between two checks.
 const PERIOD: Millis = Millis(2_000);
@@ -51,9 +51,11 @@ impl PostgresStore {
     }
 
     async fn newest_incarnation(&self, node: &HostName) -> Option<u64> {
-        let query = sqlx::query(INCARNATION).bind(escape(node.as_str()));
         let mut connection = self.reader.pool.acquire().await.ok()?;
-        let row = connection.fetch_optional(query).await.ok()??;
+        let query = query(&connection, INCARNATION).bind(escape(node.as_str()));
+        let row = connection.fetch_optional(query).await.ok()?;
+        connection.finish().await.ok()?;
+        let row = row?;
         row.try_get::<i64, _>(0).ok().map(i64::cast_unsigned)
     }
 }

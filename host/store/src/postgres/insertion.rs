@@ -1,60 +1,51 @@
-//! The insertion lock. A key that does not exist cannot be locked, so two transactions that insert
-//! rows with the same keys wait for each other at the insertion.
+//! Waits for inserted keys. A key that does not exist cannot be locked, so two transactions that
+//! insert rows with the same keys wait for each other at the insertion.
 //!
-//! A transaction that writes once inserts rows in one order shared by all, so it cannot close a
-//! cycle of waits. A transaction that writes, reads again and writes more may wait for a key that
-//! sorts before one it has already inserted. Insertion is therefore guarded by an advisory lock:
-//! shared for transactions that write once, exclusive for those that may write again. It is taken
-//! after the row locks that a transaction waits for, and a holder of the shared lock waits only for
-//! the keys of other shared holders.
+//! A transaction that inserts once does so in one order shared by all, so it cannot close a cycle
+//! of waits. A transaction that inserts, reads again and inserts more may wait for a key that sorts
+//! before one it has already inserted. From its second insertion on, its waits are therefore short:
+//! it gives up, and is decided again, long before the database looks for a deadlock.
 
-use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
+use sqlx::{Executor as _, PgConnection};
 
 use super::failure::FailedStatement;
 
-/// The key of the advisory lock, as an SQL expression.
-macro_rules! key {
-    () => {
-        "x'5365676e6f31'::bigint"
-    };
-}
+/// Assigns numbers to new promises.
+pub(super) const NUMBERS: &str = "SELECT nextval('promises_n') FROM generate_series(1, $1)";
 
-/// Assigns numbers to new promises, under the shared lock.
-pub(super) const NUMBERS: &str = concat!(
-    "WITH entered AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared(",
-    key!(),
-    ")) SELECT nextval('promises_n') FROM entered, generate_series(1, $1)"
-);
-const SHARED: &str = concat!("SELECT pg_advisory_xact_lock_shared(", key!(), ")");
-const EXCLUSIVE: &str = concat!("SELECT pg_advisory_xact_lock(", key!(), ")");
+/// A transaction waits for other rows only before its first insertion, so the limit is one on waits
+/// for keys. Longer than a commit usually takes, and shorter than `deadlock_timeout`.
+const SHORT_WAITS: &str = "SET LOCAL lock_timeout = '200ms'";
 
-/// The mode in which a transaction holds the insertion lock.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Insertion {
-    /// Not held: the transaction inserts no rows.
+/// The keys that a transaction has inserted, and for which others may wait.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum InsertedKeys {
     #[default]
     None,
-    /// Shared: the current write is the last one that inserts rows.
-    Shared,
-    /// Exclusive: the transaction may insert more rows later.
-    Exclusive,
+    /// Inserted once.
+    Some,
+    /// Inserted more than once: waits are limited.
+    Limited,
 }
 
-impl Insertion {
-    /// Takes the lock in the wanted mode, unless it is held in that or a stronger one. Returns true
-    /// if a statement was sent.
-    pub(super) async fn take(
+impl InsertedKeys {
+    /// Called before rows are inserted. Returns true if a statement was sent.
+    pub(super) async fn enter(
         &mut self,
-        wanted: Self,
         connection: &mut PgConnection,
     ) -> Result<bool, FailedStatement> {
-        if *self >= wanted {
-            return Ok(false);
+        match self {
+            Self::None => {
+                *self = Self::Some;
+                Ok(false)
+            }
+            Self::Some => {
+                let limited = connection.execute(SHORT_WAITS).await;
+                limited.map_err(FailedStatement::of("limit waits for keys"))?;
+                *self = Self::Limited;
+                Ok(true)
+            }
+            Self::Limited => Ok(false),
         }
-        let statement = if wanted == Self::Exclusive { EXCLUSIVE } else { SHARED };
-        let taken = connection.execute(AssertSqlSafe(statement)).await;
-        taken.map_err(FailedStatement::of("take the lock of those who make rows"))?;
-        *self = wanted;
-        Ok(true)
     }
 }

@@ -6,6 +6,7 @@
 //! [`append`]). Hosts notify each other of commits ([`notify`]), but correctness does not
 //! depend on the notifications. The tables are defined in `host/store/migrations/postgres`.
 
+mod address;
 mod config;
 mod failure;
 mod open;
@@ -16,7 +17,10 @@ mod fields;
 
 mod connection_pool;
 mod held;
+mod pooler;
 mod primary;
+mod statement;
+mod transaction;
 
 mod append;
 mod availability;
@@ -53,8 +57,9 @@ use segno_core::{
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+pub use address::PostgresAddressError;
 pub use archive::PostgresImport;
-pub use config::{PostgresAddressError, PostgresConfig};
+pub use config::PostgresConfig;
 pub(crate) use fields::escape;
 pub use load::{LoadStep, PLAN};
 pub use open::PostgresOpenError;
@@ -121,19 +126,20 @@ impl PostgresStore {
     /// # Errors
     /// [`PostgresOpenError`], with the reason why the database cannot be used; nothing was changed then.
     pub async fn open(
-        config: PostgresConfig,
+        mut config: PostgresConfig,
         engine: Config,
         env: Env,
         hints: Arc<dyn Hints>,
     ) -> Result<Arc<Self>, PostgresOpenError> {
-        let opened = open::open(&config, &env).await?;
+        let opened = open::open(&mut config, &env).await?;
         let time = Arc::new(DatabaseTime::new(env.clock.clone(), config.server_time));
         time.of_server(Some(opened.now), time.asking());
         let grace = Millis(engine.ttl.0.0 / 2 + 1_000);
         let (queue, requests) = mpsc::channel(QUEUE);
         let (counted, written) = watch::channel(WriteTotals::default());
         let closed = CancellationToken::new();
-        let primary = Arc::new(Primary::new(env.clone()));
+        let is_lent = config.pooled() == Some(true);
+        let primary = Arc::new(Primary::new(env.clone(), is_lent, opened.server));
         let notifier = Notifier::new(
             &config,
             &engine,
@@ -146,7 +152,7 @@ impl PostgresStore {
         let writing = WriteHealth::new(env.clock.clone());
         let shared = Arc::new(WriterState {
             notifications: notifier.notifications(),
-            options: config.writer(),
+            settings: config.writer(),
             primary: primary.clone(),
             config: engine,
             env,
@@ -186,8 +192,9 @@ impl PostgresStore {
         config: &PostgresConfig,
         env: &Env,
     ) -> Result<PostgresReader, PostgresOpenError> {
-        open::open(config, env).await?;
-        let connections = ConnectionPool::anywhere(config.connection("look"), 2);
+        let mut config = config.clone();
+        let opened = open::open(&mut config, env).await?;
+        let connections = ConnectionPool::anywhere(config.connection("look"), opened.server, 2);
         Ok(PostgresReader { reader: Reader::over(connections) })
     }
 

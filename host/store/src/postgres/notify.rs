@@ -19,19 +19,18 @@ use segno_core::{
 };
 use segno_env::Env;
 use serde::{Deserialize, Serialize};
-use sqlx::{
-    Acquire as _, Executor as _,
-    postgres::{PgConnectOptions, PgListener},
-};
+use sqlx::{Acquire as _, Executor as _, postgres::PgListener};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    config::PostgresConfig,
+    config::{PostgresConfig, SessionSettings},
     connection_pool::ConnectionPool,
+    failure::{self, FailureClass},
     fields::escape,
     held::PrimaryConnection,
     primary::{MAX_AGE, Primary},
+    statement::query,
 };
 use crate::{Hints, sql};
 
@@ -121,7 +120,7 @@ impl Notifications {
 
 pub(super) struct Notifier {
     /// Connection options of the sender.
-    messenger: PgConnectOptions,
+    messenger: SessionSettings,
     /// True if hosts notify each other.
     notify: bool,
     primary: Arc<Primary>,
@@ -149,7 +148,8 @@ impl Notifier {
         let env = primary.env().clone();
         Arc::new(Self {
             messenger: config.connection("messenger"),
-            notify: config.notify,
+            // Nobody can listen on a session that is lent for a transaction.
+            notify: config.notify && config.pooled() != Some(true),
             primary,
             own: env.runtime.nonce(),
             env,
@@ -193,16 +193,38 @@ impl Notifier {
                 held = PrimaryConnection::open(&self.messenger, &self.primary).await.ok();
             }
             let telling = async {
-                let connection = &mut held.as_mut()?.connection;
+                let Some(held) = held.as_mut() else { return Ok(false) };
                 let query = sqlx::query(NOTIFY).bind(&self.channel).bind(text);
-                connection.execute(query).await.ok()
+                held.connection.execute(query).await.map(|_| true)
             };
-            let sent = self.env.within(LOOK_TIMEOUT, telling).await.flatten();
-            if sent.is_none() {
+            let sent = match self.env.within(LOOK_TIMEOUT, telling).await {
+                Some(Err(error)) if self.is_refused("NOTIFY", &error) => return,
+                sent => matches!(sent, Some(Ok(true))),
+            };
+            if !sent {
                 held = None;
                 self.env.runtime.sleep(REST).await;
             }
         }
+    }
+
+    /// True if the server does not know such a statement: then hosts poll, and a line of the log
+    /// says so.
+    fn is_refused(&self, statement: &str, error: &sqlx::Error) -> bool {
+        let refused = match failure::cause_of(error) {
+            FailureClass::Refused => true,
+            // Not supported; elsewhere, the sign of a schema that changed.
+            FailureClass::Race => failure::code_of(error).is_some_and(|code| code == "0A000"),
+            FailureClass::Away | FailureClass::ReadOnly => false,
+        };
+        if refused {
+            tracing::info!(
+                %error,
+                milliseconds = self.scan_period.0,
+                "the database refuses {statement}: this host polls instead"
+            );
+        }
+        refused
     }
 
     /// Serialises a message; if it is too long, keeps only `ready` and sets `more`.
@@ -230,7 +252,7 @@ impl Notifier {
                 () = self.closed.cancelled() => return,
                 () = self.primary.left(epoch) => continue,
                 () = self.env.runtime.sleep(MAX_AGE) => continue,
-                () = self.receive() => {}
+                refused = self.receive() => if refused { return },
             }
             tokio::select! {
                 biased;
@@ -240,15 +262,17 @@ impl Notifier {
         }
     }
 
-    /// Receives notifications until the session ends.
-    async fn receive(&self) {
+    /// Receives notifications until the session ends. Returns true if the server refuses to send
+    /// any.
+    async fn receive(&self) -> bool {
         let (_, pool) = self.connections.pool();
-        let Ok(mut listener) = PgListener::connect_with(&pool).await else { return };
-        let Ok(connection) = listener.acquire().await else { return };
-        if self.primary.examine(connection).await.is_err()
-            || listener.listen(&self.channel).await.is_err()
-        {
-            return;
+        let Ok(mut listener) = PgListener::connect_with(&pool).await else { return false };
+        let Ok(connection) = listener.acquire().await else { return false };
+        if self.primary.examine(connection).await.is_err() {
+            return false;
+        }
+        if let Err(error) = listener.listen(&self.channel).await {
+            return self.is_refused("LISTEN", &error);
         }
         // Notifications sent before the session began were missed.
         self.hear(NotifyMessage { ready: true, more: true, ..NotifyMessage::default() }).await;
@@ -259,6 +283,7 @@ impl Notifier {
                 Err(error) => tracing::debug!(%error, "a message of another kind"),
             }
         }
+        false
     }
 
     async fn hear(&self, message: NotifyMessage) {
@@ -304,15 +329,18 @@ impl Notifier {
         for page in watched.chunks(PAGE) {
             let ids: Vec<_> = page.iter().map(|id| escape(id.as_str()).into_owned()).collect();
             // On failure, the next poll is soon.
-            let found = connection.fetch_all(sqlx::query(SETTLED).bind(ids));
+            let query = query(&connection, SETTLED).bind(ids);
+            let found = connection.fetch_all(query);
             let Some(Ok(found)) = self.env.within(LOOK_TIMEOUT, found).await else {
-                connection.close_on_drop();
+                connection.give_up();
                 return;
             };
             let settled = found.iter().filter_map(|row| sql::id(row, 0).ok());
             let settled: Vec<_> = settled.map(|id| Effect::Settled { id }).collect();
             self.hints.heard(&settled);
         }
+        // A transaction of a pooler ends here, and not when its connection is replaced.
+        let _ = connection.finish().await;
     }
 }
 

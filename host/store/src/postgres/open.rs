@@ -6,11 +6,11 @@ use std::{borrow::Cow, fmt};
 use segno_core::time::{Millis, Timestamp};
 use segno_env::Env;
 use sqlx::{
-    Connection as _, Executor as _, PgConnection, Row as _, SqlSafeStr as _,
+    AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _, SqlSafeStr as _,
     migrate::{MigrateError, Migration, MigrationType, Migrator},
 };
 
-use super::{config::PostgresConfig, failure};
+use super::{config::PostgresConfig, failure, pooler, statement::query};
 use crate::{
     error::BoxError,
     sql::{SqlFailure, table},
@@ -147,11 +147,22 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (23, "claims of facts", include_str!("../../migrations/postgres/0023_claims_of_facts.sql")),
     (24, "runtimes", include_str!("../../migrations/postgres/0024_runtimes.sql")),
     (25, "streams", include_str!("../../migrations/postgres/0025_streams.sql")),
+    (26, "stamps", include_str!("../../migrations/postgres/0026_stamps.sql")),
 ];
 
-/// Serialises hosts that start together, so that none sees half-created tables. The key spells
-/// "Segn"; the lock ends with the connection.
-const ONE_BY_ONE: &str = "SELECT pg_advisory_lock(x'5365676e'::bigint)";
+/// Serialises hosts that migrate together. The first migration of an empty database makes the
+/// table: hosts that do so at the same time meet at its name instead, and all but one are refused.
+const ONE_BY_ONE: &str = "SELECT FROM _sqlx_migrations ORDER BY version LIMIT 1 FOR UPDATE";
+
+/// SQLSTATEs of a lost race for the tables: a row, table or other object that exists since, a
+/// serialization failure, a deadlock, a row that was changed concurrently.
+const RACES: [&str; 6] = ["23505", "42P07", "42710", "40001", "40P01", "XX000"];
+/// Number of attempts at a start that loses such races, and the pause before each.
+const ATTEMPTS: u32 = 100;
+const REST: Millis = Millis(100);
+
+/// A statement that waited sees what the other transaction committed, whatever the default.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 /// The first query on a database. The comment on the table `hosts` identifies a database of segno.
 const LOOK: &str = "
@@ -166,10 +177,10 @@ const LOOK: &str = "
 /// The tables whose rows belong to no promise.
 const GLOBALS: [&str; 4] = ["hosts", "modules", "aliases", "first_version"];
 
-/// The tables for which this role lacks a privilege.
+/// The tables, of those listed, for which this role lacks a privilege.
 const PRIVILEGES: &str = "
     SELECT coalesce(string_agg(tables.name, ', '), '')
-      FROM unnest($1::text[]) AS tables (name)
+      FROM unnest(string_to_array($1, ' ')) AS tables (name)
      WHERE NOT (has_table_privilege(tables.name, 'SELECT') AND has_table_privilege(tables.name, 'INSERT')
                 AND has_table_privilege(tables.name, 'UPDATE') AND has_table_privilege(tables.name, 'DELETE'))";
 
@@ -180,37 +191,78 @@ pub(super) struct OpenedDatabase {
     pub(super) schema: String,
     /// The server's time.
     pub(super) now: Timestamp,
+    /// The place of the server in the address.
+    pub(super) server: usize,
 }
 
-/// Checks the database and migrates it to the current format.
+/// Reason why an attempt to open a database ended.
+enum FailedAttempt {
+    /// Another host was faster: a further attempt helps.
+    Raced(PostgresOpenError),
+    Refused(PostgresOpenError),
+}
+
+impl From<PostgresOpenError> for FailedAttempt {
+    fn from(refused: PostgresOpenError) -> Self {
+        Self::Refused(refused)
+    }
+}
+
+/// Checks the database and migrates it to the current format. Records in `config` if a pooler is
+/// in front of it. Of several servers, opens the first one that takes writes.
 pub(super) async fn open(
-    config: &PostgresConfig,
+    config: &mut PostgresConfig,
     env: &Env,
 ) -> Result<OpenedDatabase, PostgresOpenError> {
-    let address = config.shown();
-    // No time limit for creating tables, nor for waiting for another host that creates them.
-    let options =
-        config.connection("start").options([("statement_timeout", "0"), ("lock_timeout", "0")]);
-    let connecting = PgConnection::connect_with(&options);
-    let mut connection = match env.within(CONNECT_TIMEOUT, connecting).await {
-        Some(connected) => connected.map_err(|source| explain(address, source))?,
-        None => {
-            return Err(PostgresOpenError::Unreachable {
-                address: address.to_owned(),
-                reason: format!("no answer in {} s", CONNECT_TIMEOUT.0 / 1_000),
-            });
+    let mut refused = None;
+    for server in 0..config.start().servers().len() {
+        match open_at(config, env, server).await {
+            Ok(opened) => {
+                if config.server_time
+                    && let Some(skew) = ClockSkew::between(env.clock.now(), opened.now)
+                {
+                    tracing::warn!("{skew}");
+                }
+                return Ok(opened);
+            }
+            Err(
+                error
+                @ (PostgresOpenError::Unreachable { .. } | PostgresOpenError::ReadOnly { .. }),
+            ) => drop(refused.get_or_insert(error)),
+            Err(error) => return Err(error),
         }
-    };
-    let opened = prepare(&mut connection, address).await;
-    // The result stands, however the connection ends.
-    let _ = connection.close().await;
-    let opened = opened?;
-    if config.server_time
-        && let Some(skew) = ClockSkew::between(env.clock.now(), opened.now)
-    {
-        tracing::warn!("{skew}");
     }
-    Ok(opened)
+    Err(refused.expect("an address has a server"))
+}
+
+async fn open_at(
+    config: &mut PostgresConfig,
+    env: &Env,
+    server: usize,
+) -> Result<OpenedDatabase, PostgresOpenError> {
+    let address = config.shown().to_owned();
+    let mut attempts = 0;
+    loop {
+        let connecting = pooler::connect(config, server);
+        let mut connection = match env.within(CONNECT_TIMEOUT, connecting).await {
+            Some(connected) => connected.map_err(|source| explain(&address, source))?,
+            None => {
+                let reason = format!("no answer in {} s", CONNECT_TIMEOUT.0 / 1_000);
+                return Err(PostgresOpenError::Unreachable { address, reason });
+            }
+        };
+        let opened = prepare(&mut connection, config, &address, server).await;
+        // The result stands, however the connection ends.
+        let _ = connection.close().await;
+        attempts += 1;
+        match opened {
+            Ok(opened) => return Ok(opened),
+            Err(FailedAttempt::Raced(_)) if attempts < ATTEMPTS => {
+                env.runtime.sleep(REST).await;
+            }
+            Err(FailedAttempt::Raced(error) | FailedAttempt::Refused(error)) => return Err(error),
+        }
+    }
 }
 
 /// A clock difference large enough to warn about.
@@ -250,75 +302,103 @@ pub(crate) fn check_version(address: &str, found: i32) -> Result<(), PostgresOpe
     }
 }
 
+/// Looks at the database and migrates it, in one transaction: no host sees half-created tables.
 async fn prepare(
     connection: &mut PgConnection,
+    config: &PostgresConfig,
     address: &str,
-) -> Result<OpenedDatabase, PostgresOpenError> {
-    let explained = |source| explain(address, source);
-    connection.execute(ONE_BY_ONE).await.map_err(explained)?;
-    let row = connection.fetch_one(LOOK).await.map_err(explained)?;
+    server: usize,
+) -> Result<OpenedDatabase, FailedAttempt> {
+    let explained = |source| attempt(address, source);
+    let begin = config.start().beginning(BEGIN).unwrap_or_else(|| BEGIN.to_owned());
+    let begun = connection.begin_with(AssertSqlSafe(begin)).await;
+    let mut transaction = begun.map_err(explained)?;
+    // Migrations are prepared by name: not beside what others left, and nothing is left for others.
+    let forget = config.start().is_lent().then_some("DEALLOCATE ALL");
+    if let Some(forget) = forget {
+        transaction.execute(forget).await.map_err(explained)?;
+    }
+    let row = transaction.fetch_one(LOOK).await.map_err(explained)?;
     let version: i32 = row.try_get(0).map_err(explained)?;
     let flag = |column: usize| row.try_get::<bool, _>(column).map_err(explained);
     let (read_only, migrated, taken, ours) = (flag(1)?, flag(2)?, flag(3)?, flag(4)?);
     let opened = OpenedDatabase {
         now: Timestamp(row.try_get(5).map_err(explained)?),
         schema: row.try_get(6).map_err(explained)?,
+        server,
     };
     let owned = || address.to_owned();
     check_version(address, version)?;
     if read_only {
-        return Err(PostgresOpenError::ReadOnly { address: owned() });
+        return Err(PostgresOpenError::ReadOnly { address: owned() }.into());
     }
     if !ours && (migrated || taken) {
-        return Err(PostgresOpenError::NotOurs { address: owned() });
+        return Err(PostgresOpenError::NotOurs { address: owned() }.into());
     }
-    if !ours || !is_todays(connection).await {
-        migrate(connection, address).await?;
+    if !ours || !is_todays(&mut transaction).await.map_err(explained)? {
+        if ours {
+            transaction.execute(ONE_BY_ONE).await.map_err(explained)?;
+        }
+        migrate(&mut transaction, address).await?;
     }
-    let tables: Vec<&str> = table::all().chain(GLOBALS).collect();
-    let query = sqlx::query(PRIVILEGES).bind(tables);
-    let row = connection.fetch_one(query).await.map_err(explained)?;
-    let lacking: String = row.try_get(0).map_err(explained)?;
+    let tables = table::all().chain(GLOBALS).collect::<Vec<_>>().join(" ");
+    let question = query(&transaction, PRIVILEGES).bind(tables);
+    let row = transaction.fetch_one(question).await;
+    let lacking: String = row.and_then(|row| row.try_get(0)).map_err(explained)?;
     if !lacking.is_empty() {
         let reason = format!("something is missing on {lacking}");
-        return Err(PostgresOpenError::Privileges { address: owned(), reason });
+        return Err(PostgresOpenError::Privileges { address: owned(), reason }.into());
     }
+    if let Some(forget) = forget {
+        transaction.execute(forget).await.map_err(explained)?;
+    }
+    transaction.commit().await.map_err(explained)?;
     Ok(opened)
 }
 
 /// True if all migrations are applied: then a role without the right to create tables suffices.
-async fn is_todays(connection: &mut PgConnection) -> bool {
-    let applied = connection
+async fn is_todays(transaction: &mut PgConnection) -> Result<bool, sqlx::Error> {
+    // A role may not read them; the transaction goes on.
+    let mut looking = transaction.begin().await?;
+    let applied = looking
         .fetch_all("SELECT version, checksum FROM _sqlx_migrations WHERE success ORDER BY version")
         .await
         .unwrap_or_default();
+    looking.rollback().await?;
     let applied: Vec<(i64, Vec<u8>)> = applied
         .iter()
         .filter_map(|row| Some((row.try_get(0).ok()?, row.try_get(1).ok()?)))
         .collect();
     let known = migrator();
     let known = known.iter().map(|migration| (migration.version, migration.checksum.to_vec()));
-    applied == known.collect::<Vec<_>>()
+    Ok(applied == known.collect::<Vec<_>>())
 }
 
-async fn migrate(connection: &mut PgConnection, address: &str) -> Result<(), PostgresOpenError> {
+async fn migrate(connection: &mut PgConnection, address: &str) -> Result<(), FailedAttempt> {
     let known = MIGRATIONS.iter().map(|(number, ..)| *number).max().unwrap_or_default();
     let owned = || address.to_owned();
     migrator().run_direct(None, connection, false).await.map_err(|error| match error {
         MigrateError::VersionMissing(found) if found > known => {
-            PostgresOpenError::Newer { address: owned(), found, known }
+            PostgresOpenError::Newer { address: owned(), found, known }.into()
         }
         MigrateError::VersionMissing(format)
         | MigrateError::VersionMismatch(format)
-        | MigrateError::Dirty(format) => PostgresOpenError::Unlike { address: owned(), format },
-        MigrateError::Execute(source) | MigrateError::ExecuteMigration(source, _) => {
-            explain(address, source)
+        | MigrateError::Dirty(format) => {
+            PostgresOpenError::Unlike { address: owned(), format }.into()
         }
-        other => PostgresOpenError::Database {
-            address: owned(),
-            source: Box::new(sqlx::Error::from(other)),
-        },
+        MigrateError::Execute(source) | MigrateError::ExecuteMigration(source, _) => {
+            attempt(address, source)
+        }
+        other => attempt(address, sqlx::Error::from(other)),
     })
+}
+
+/// Explains an error, and tells if it is a lost race.
+fn attempt(address: &str, source: sqlx::Error) -> FailedAttempt {
+    let source = SqlFailure::from(source);
+    let raced = failure::code(&source).is_some_and(|code| RACES.contains(&code.as_str()));
+    let explained = explain(address, source);
+    if raced { FailedAttempt::Raced(explained) } else { FailedAttempt::Refused(explained) }
 }
 
 fn explain(address: &str, source: impl Into<SqlFailure>) -> PostgresOpenError {
@@ -353,5 +433,8 @@ fn migrator() -> Migrator {
             false,
         )
     });
-    Migrator::with_migrations(migrations.collect())
+    let mut migrator = Migrator::with_migrations(migrations.collect());
+    // The transaction and `ONE_BY_ONE` are enough; its own lock is one of a session.
+    migrator.set_locking(false);
+    migrator
 }

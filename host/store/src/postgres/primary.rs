@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use segno_core::time::Millis;
 use segno_env::Env;
-use sqlx::{Executor as _, PgConnection, Row as _};
+use sqlx::{Executor as _, PgConnection, Row as _, postgres::PgRow};
 use tokio::sync::watch;
 
 use super::failure::{self, FailureClass};
@@ -38,6 +38,8 @@ const READ_ONLY: &str = "it is read-only at the moment: a standby, or a server t
 /// State of the primary; see the module documentation.
 pub(super) struct Primary {
     env: Env,
+    /// True if a pooler lends a session to each transaction.
+    is_lent: bool,
     epoch: watch::Sender<u64>,
     known: Mutex<KnownPrimary>,
 }
@@ -50,6 +52,8 @@ struct KnownPrimary {
     trouble: Option<String>,
     /// True if the server does not reveal its identity to this role.
     unidentified: bool,
+    /// Its place among the servers of the address.
+    place: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,9 +71,26 @@ struct ServerExamination {
 }
 
 impl Primary {
-    /// Starts without a known server.
-    pub(super) fn new(env: Env) -> Self {
-        Self { env, epoch: watch::Sender::new(0), known: Mutex::default() }
+    /// Starts with the place of the primary among the servers of the address.
+    pub(super) fn new(env: Env, is_lent: bool, place: usize) -> Self {
+        let known = Mutex::new(KnownPrimary { place, ..KnownPrimary::default() });
+        Self { env, is_lent, epoch: watch::Sender::new(0), known }
+    }
+
+    /// The place of the primary among the servers of the address.
+    pub(super) fn server(&self) -> usize {
+        self.known().place
+    }
+
+    /// Records that the primary was found at `place`. Returns the new epoch if it was elsewhere.
+    pub(super) fn is_at(&self, place: usize) -> Option<u64> {
+        let mut known = self.known();
+        if known.place == place {
+            return None;
+        }
+        known.place = place;
+        self.raise("another server of the address is the primary now");
+        Some(self.epoch())
     }
 
     /// The current epoch. Connections made in an earlier epoch are dropped.
@@ -127,13 +148,13 @@ impl Primary {
     async fn look(&self, connection: &mut PgConnection) -> Result<ServerExamination, SqlFailure> {
         let unidentified = self.known().unidentified;
         let look = if unidentified { LOOK_UNIDENTIFIED } else { LOOK };
-        let row = match connection.fetch_one(sqlx::query(look)).await {
+        let row = match self.ask(connection, look).await {
             Err(error) if !unidentified => {
                 let error = SqlFailure::from(error);
                 if failure::cause(&error) == FailureClass::Away {
                     return Err(error);
                 }
-                let row = connection.fetch_one(sqlx::query(LOOK_UNIDENTIFIED)).await?;
+                let row = self.ask(connection, LOOK_UNIDENTIFIED).await?;
                 self.known().unidentified = true;
                 tracing::debug!(%error, "the database does not say which server it is");
                 row
@@ -144,6 +165,18 @@ impl Primary {
         let server =
             system.zip(timeline).map(|(system, timeline)| ServerIdentity { system, timeline });
         Ok(ServerExamination { read_only: row.try_get(0)?, server })
+    }
+
+    /// A session that is lent does not keep a prepared statement.
+    async fn ask(
+        &self,
+        connection: &mut PgConnection,
+        look: &'static str,
+    ) -> Result<PgRow, sqlx::Error> {
+        match self.is_lent {
+            true => connection.fetch_one(look).await,
+            false => connection.fetch_one(sqlx::query(look)).await,
+        }
     }
 
     fn judge(&self, seen: ServerExamination) -> Result<u64, String> {
@@ -198,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_server_that_was_left_behind_is_refused_and_a_newer_one_moves_everybody() {
-        let primary = Primary::new(Env::system());
+        let primary = Primary::new(Env::system(), false, 0);
         let seen = |read_only, system, timeline| {
             primary.judge(ServerExamination {
                 read_only,

@@ -5,11 +5,16 @@ use std::{collections::BTreeMap, sync::Arc};
 use async_trait::async_trait;
 use segno_core::{
     id::{Digest, PromiseId},
-    time::Timestamp,
+    time::{Millis, Timestamp},
 };
-use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Postgres, pool::PoolConnection};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Postgres};
 
-use super::{connection_pool::ConnectionPool, fields::escape, session::NoUnmergedJournals};
+use super::{
+    connection_pool::{BorrowedConnection, ConnectionPool},
+    fields::escape,
+    session::NoUnmergedJournals,
+    statement::query,
+};
 use crate::{
     ModuleRow, Modules, NewModule, StoreError,
     sql::{
@@ -42,20 +47,40 @@ impl Reader {
     }
 
     /// Takes a connection; errors name the statement.
-    async fn acquired(&self, name: &'static str) -> Result<PoolConnection<Postgres>, StoreError> {
+    async fn acquired(&self, name: &'static str) -> Result<BorrowedConnection, StoreError> {
         self.pool.acquire().await.map_err(failed::<Postgres, _>(name))
     }
 
     /// Commits a row unchanged, to test if writes succeed.
     pub(super) async fn try_writing(&self) -> Result<(), StoreError> {
         let name = "try to write";
-        let mut connection = self.acquired(name).await?;
-        let written = connection.execute(SAME_AS_BEFORE).await;
-        written.map(drop).map_err(failed::<Postgres, _>(name))
+        let failed = failed::<Postgres, sqlx::Error>(name);
+        let mut waited = Millis::ZERO;
+        loop {
+            let mut connection = self.acquired(name).await?;
+            let written = match connection.execute(SAME_AS_BEFORE).await {
+                Ok(_) => connection.finish().await,
+                Err(error) => Err(error),
+            };
+            match written.map_err(&failed) {
+                Err(StoreError::Conflict) if self.pool.pause(&mut waited).await => {}
+                written => return written,
+            }
+        }
     }
 
     /// Deletes everything except modules, aliases and hosts.
     pub(super) async fn wipe(&self) -> Result<(), StoreError> {
+        let mut waited = Millis::ZERO;
+        loop {
+            match self.wipe_once().await {
+                Err(StoreError::Conflict) if self.pool.pause(&mut waited).await => {}
+                wiped => return wiped,
+            }
+        }
+    }
+
+    async fn wipe_once(&self) -> Result<(), StoreError> {
         let name = "forget everything";
         let failed = failed::<Postgres, sqlx::Error>(name);
         let mut connection = self.acquired(name).await?;
@@ -63,15 +88,16 @@ impl Reader {
         for statement in sql::wipe() {
             transaction.execute(AssertSqlSafe(statement)).await.map_err(&failed)?;
         }
-        transaction.commit().await.map_err(&failed)
+        transaction.commit().await.map_err(&failed)?;
+        connection.finish().await.map_err(&failed)
     }
-}
 
-#[async_trait]
-impl Modules for Reader {
-    async fn put(&self, module: NewModule) -> Result<(), StoreError> {
+    async fn put_once(&self, module: &NewModule) -> Result<(), StoreError> {
+        let name = "keep a component";
+        let failed = failed::<Postgres, sqlx::Error>(name);
         let [shared, limits, runs] = sql::module_facts_cells(&module.facts);
-        let query = sqlx::query(PUT_COMPONENT)
+        let mut connection = self.acquired(name).await?;
+        let query = query(&connection, PUT_COMPONENT)
             .bind(module.digest.0.to_vec())
             .bind(module.created_at.0)
             .bind(escape(&module.description))
@@ -80,9 +106,36 @@ impl Modules for Reader {
             .bind(limits)
             .bind(runs)
             .bind(module.runtime().map(|runtime| runtime.0.to_vec()));
-        let name = "keep a component";
+        connection.execute(query).await.map_err(&failed)?;
+        connection.finish().await.map_err(&failed)
+    }
+
+    async fn remove_once(&self, digest: Digest, before: Timestamp) -> Result<bool, StoreError> {
+        let name = "remove a component";
+        let failed = failed::<Postgres, sqlx::Error>(name);
         let mut connection = self.acquired(name).await?;
-        connection.execute(query).await.map(drop).map_err(failed::<Postgres, _>(name))
+        let query = query(&connection, REMOVE_COMPONENT).bind(digest.0.to_vec()).bind(before.0);
+        match connection.execute(query).await {
+            Ok(done) => {
+                connection.finish().await.map_err(&failed)?;
+                Ok(done.rows_affected() > 0)
+            }
+            Err(sqlx::Error::Database(error)) if error.is_foreign_key_violation() => Ok(false),
+            Err(error) => Err(failed(error)),
+        }
+    }
+}
+
+#[async_trait]
+impl Modules for Reader {
+    async fn put(&self, module: NewModule) -> Result<(), StoreError> {
+        let mut waited = Millis::ZERO;
+        loop {
+            match self.put_once(&module).await {
+                Err(StoreError::Conflict) if self.pool.pause(&mut waited).await => {}
+                put => return put,
+            }
+        }
     }
 
     async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
@@ -107,13 +160,12 @@ impl Modules for Reader {
 
     /// A reference that is created concurrently wins: the module then stays.
     async fn remove(&self, digest: Digest, before: Timestamp) -> Result<bool, StoreError> {
-        let query = sqlx::query(REMOVE_COMPONENT).bind(digest.0.to_vec()).bind(before.0);
-        let name = "remove a component";
-        let mut connection = self.acquired(name).await?;
-        match connection.execute(query).await {
-            Ok(done) => Ok(done.rows_affected() > 0),
-            Err(sqlx::Error::Database(error)) if error.is_foreign_key_violation() => Ok(false),
-            Err(error) => Err(failed::<Postgres, _>(name)(error)),
+        let mut waited = Millis::ZERO;
+        loop {
+            match self.remove_once(digest, before).await {
+                Err(StoreError::Conflict) if self.pool.pause(&mut waited).await => {}
+                removed => return removed,
+            }
         }
     }
 }

@@ -5,17 +5,17 @@ use std::ops::ControlFlow;
 use futures::TryStreamExt as _;
 use segno_core::id::PromiseId;
 use sqlx::{
-    Executor as _, PgConnection, Postgres, Row as _, SqlSafeStr as _, SqlStr, Transaction,
-    TypeInfo as _, ValueRef as _,
-    pool::PoolConnection,
+    Executor as _, PgConnection, Postgres, Row as _, SqlStr, Transaction, TypeInfo as _,
+    ValueRef as _,
     postgres::{PgArguments, PgRow},
     query::Query,
 };
 
 use super::{
-    connection_pool::ConnectionPool,
+    connection_pool::{BorrowedConnection, ConnectionPool},
     failure::{self, FailedStatement},
     fields::escape,
+    statement,
 };
 use crate::{
     StoreError,
@@ -41,23 +41,16 @@ pub(crate) struct NoUnmergedJournals;
 impl SqlDialect for Postgres {
     type Unmerged = NoUnmergedJournals;
     type Pool = ConnectionPool;
+    type Borrowed = BorrowedConnection;
 
-    async fn acquire(connections: &ConnectionPool) -> Result<PoolConnection<Self>, SqlFailure> {
+    async fn acquire(connections: &ConnectionPool) -> Result<BorrowedConnection, SqlFailure> {
         connections.acquire().await
     }
 
-    /// Begins the transaction in a separate task, so that dropping this future does not interrupt
-    /// it. The driver counts a transaction only after it has read the server's answer to `BEGIN`:
-    /// dropped before that, the connection would return to the pool inside an open transaction, and
-    /// later reads on it would see an old snapshot.
-    #[expect(clippy::disallowed_methods, reason = "the task is short and only reads")]
     async fn snapshot(
         connections: &ConnectionPool,
     ) -> Result<Transaction<'static, Self>, SqlFailure> {
-        let connection = connections.acquire().await?;
-        let beginning = Transaction::begin(connection, Some(SNAPSHOT.into_sql_str()));
-        let begun = tokio::spawn(beginning).await;
-        Ok(begun.unwrap_or(Err(sqlx::Error::WorkerCrashed))?)
+        connections.begin(SNAPSHOT).await
     }
 
     fn failed(statement: &'static str, source: SqlFailure) -> StoreError {
@@ -86,7 +79,7 @@ impl DatabaseSession for PgConnection {
         text: SqlStr,
         parameters: &[Parameter<'_>],
     ) -> Result<Vec<PgRow>, SqlFailure> {
-        Ok(query(text, parameters).fetch_all(self).await?)
+        Ok(query(self, text, parameters).fetch_all(self).await?)
     }
 
     async fn each(
@@ -95,7 +88,7 @@ impl DatabaseSession for PgConnection {
         parameters: &[Parameter<'_>],
         mut take: impl FnMut(PgRow) -> Result<ControlFlow<()>, SqlFailure> + Send,
     ) -> Result<(), SqlFailure> {
-        let mut rows = query(text, parameters).fetch(self);
+        let mut rows = query(self, text, parameters).fetch(self);
         while let Some(row) = rows.try_next().await? {
             if take(row)?.is_break() {
                 break;
@@ -128,9 +121,13 @@ impl DatabaseSession for PgConnection {
 }
 
 /// A list is a single array parameter.
-fn query(text: SqlStr, parameters: &[Parameter<'_>]) -> Query<'static, Postgres, PgArguments> {
+fn query(
+    connection: &PgConnection,
+    text: SqlStr,
+    parameters: &[Parameter<'_>],
+) -> Query<'static, Postgres, PgArguments> {
     let stored = |text: &str| escape(text).into_owned();
-    let mut query = sqlx::query(text);
+    let mut query = statement::query(connection, text);
     for parameter in parameters {
         query = match parameter {
             Parameter::Int(value) => query.bind(*value),

@@ -1,8 +1,9 @@
-//! Writes a delta with one statement, for any number of tables and rows.
+//! Writes a delta with one statement for any number of tables and rows, or with two.
 //!
 //! All parts of a statement see the database as it was before the statement, and a delta writes no
 //! row twice, so the order of the parts does not matter. Foreign keys are checked at the end of the
-//! statement.
+//! statement. A second statement takes the parts whose tables the first one writes already: some
+//! servers refuse a statement that writes one table twice.
 
 use std::{borrow::Cow, collections::BTreeSet};
 
@@ -10,18 +11,19 @@ use segno_core::{
     delta::Delta,
     id::{Digest, PromiseId},
 };
-use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _, postgres::PgArguments};
+use sqlx::{AssertSqlSafe, Executor as _, PgConnection, postgres::PgArguments};
 
 use super::{
-    claims::TransactionId,
+    claims::WriteStamp,
     columns,
     failure::FailedStatement,
     fields::escape,
     load::LockedRows,
+    statement::{query, query_with},
     tables::{NAMED_STATEMENTS, OWNED_STATEMENTS, STATE_STATEMENTS, STREAM_DATA_STATEMENTS},
 };
 use crate::sql::{
-    Cache,
+    Cache, CellRow,
     ColumnKind::{self, Blob, Int, Text},
     DeltaRows, JournalRow, NAMED, RowIds, SqlCell,
 };
@@ -31,6 +33,15 @@ pub(super) struct StatementPart {
     pub(super) columns: &'static [ColumnKind],
     pub(super) before: Cow<'static, str>,
     pub(super) after: Cow<'static, str>,
+}
+
+impl StatementPart {
+    /// The table that the part writes: `INSERT INTO table`, `DELETE FROM table` or `UPDATE table`.
+    fn table(&self) -> &str {
+        let mut words = self.before.split_whitespace();
+        let table = if words.next() == Some("UPDATE") { words.next() } else { words.nth(1) };
+        table.unwrap_or_default()
+    }
 }
 
 /// Raises the first version, which never decreases. The creator of a task reads it after the locks,
@@ -79,19 +90,19 @@ const SETTLE_PROMISES: StatementPart = StatementPart {
 /// number 0, so a module that was removed since the decision fails the foreign key.
 const PUT_TASKS: StatementPart = StatementPart {
     columns: &[
-        Int, Int, Int, Int, Int, Int, Int, Text, Int, Int, Int, Int, Blob, Int, Int, Int, Int, Int, Blob,
+        Int, Int, Int, Int, Int, Int, Int, Text, Int, Int, Int, Int, Blob, Int, Int, Int, Int, Int, Blob, Int,
     ],
     before: Cow::Borrowed("
         INSERT INTO tasks (n, state, version, wake_at, hosted, pending_since, offered, node, incarnation, nonce, ttl,
-                           halted, module, attempt, last_heartbeat, fulfilled_by, cancel, signals, details)
+                           halted, module, attempt, last_heartbeat, fulfilled_by, cancel, signals, details, stamp)
         SELECT given.n, given.state, given.version, given.wake_at, given.hosted, given.pending_since, given.offered,
                given.node, given.incarnation, given.nonce, given.ttl, given.halted,
                CASE WHEN given.module IS NOT NULL THEN coalesce(modules.n, 0) END, given.attempt,
-               given.last_heartbeat, given.fulfilled_by, given.cancel, given.signals, given.details
+               given.last_heartbeat, given.fulfilled_by, given.cancel, given.signals, given.details, given.stamp
           FROM"),
     after: Cow::Borrowed("
           AS given (n, state, version, wake_at, hosted, pending_since, offered, node, incarnation, nonce, ttl, halted,
-                    module, attempt, last_heartbeat, fulfilled_by, cancel, signals, details)
+                    module, attempt, last_heartbeat, fulfilled_by, cancel, signals, details, stamp)
           LEFT JOIN modules ON modules.digest = given.module
         ON CONFLICT (n) DO UPDATE
            SET state = excluded.state, version = excluded.version, wake_at = excluded.wake_at,
@@ -99,7 +110,8 @@ const PUT_TASKS: StatementPart = StatementPart {
                incarnation = excluded.incarnation, nonce = excluded.nonce, ttl = excluded.ttl,
                halted = excluded.halted, module = excluded.module, attempt = excluded.attempt,
                last_heartbeat = excluded.last_heartbeat, fulfilled_by = excluded.fulfilled_by,
-               cancel = excluded.cancel, signals = excluded.signals, details = excluded.details
+               cancel = excluded.cancel, signals = excluded.signals, details = excluded.details,
+               stamp = excluded.stamp
          WHERE tasks.version <= excluded.version"),
 };
 
@@ -222,12 +234,37 @@ const PUT_HOSTS: StatementPart = StatementPart {
 #[derive(Default)]
 struct StatementBuilder {
     parts: Vec<String>,
+    /// The tables that the parts write.
+    tables: BTreeSet<String>,
     arguments: PgArguments,
     columns: usize,
 }
 
-/// Selects the current transaction's number: it cannot be determined afterwards.
-const WRITER: &str = "SELECT pg_current_xact_id()::text::bigint";
+/// Statements under construction, none of which writes a table twice.
+#[derive(Default)]
+struct StatementList(Vec<StatementBuilder>);
+
+impl StatementList {
+    /// Adds a part for `rows` to the first statement that does not write its table yet.
+    fn push<R: AsRef<[SqlCell]> + IntoIterator<Item = SqlCell>>(
+        &mut self,
+        part: &StatementPart,
+        rows: Vec<R>,
+    ) {
+        if rows.is_empty() {
+            return;
+        }
+        let free = self.0.iter_mut().find(|statement| !statement.tables.contains(part.table()));
+        match free {
+            Some(statement) => statement.push(part, rows),
+            None => {
+                let mut statement = StatementBuilder::default();
+                statement.push(part, rows);
+                self.0.push(statement);
+            }
+        }
+    }
+}
 
 /// The names of the rows that a delta wrote or deleted, by the index of their table in [`NAMED`].
 pub(super) type WrittenNames = [Vec<String>; NAMED.len()];
@@ -236,30 +273,30 @@ pub(super) type WrittenNames = [Vec<String>; NAMED.len()];
 #[derive(Debug, Default)]
 pub(super) struct WriteSummary {
     pub(super) statements: usize,
-    /// The transaction that wrote tasks; `None` if no tasks were written.
-    pub(super) writer: Option<TransactionId>,
     /// True if every host's row was written.
     pub(super) complete: bool,
     pub(super) named: WrittenNames,
 }
 
 /// Writes `delta`, which is already applied to `cache`. `fresh` are the promises it creates;
-/// `locked` tells which named rows exist.
+/// `locked` tells which named rows exist; `stamp` marks the tasks.
 pub(super) async fn write(
     connection: &mut PgConnection,
     cache: &Cache,
     delta: &Delta,
     fresh: &BTreeSet<PromiseId>,
     locked: &LockedRows,
+    stamp: WriteStamp,
 ) -> Result<WriteSummary, FailedStatement> {
     let mut written = DeltaRows::of(delta, fresh, &cache.view, &DigestRowIds(cache));
     // Two hosts that create the same promises wait for each other at the key, so all insert in one
     // fixed order.
     written.new_promises.sort_by(|left, right| text_of(&left[1]).cmp(text_of(&right[1])));
-    let mut main = StatementBuilder::default();
+    let mut main = StatementList::default();
     main.push(&INSERT_PROMISES, written.new_promises);
     main.push(&SETTLE_PROMISES, written.settled);
-    main.push(&PUT_TASKS, written.tasks);
+    let stamped = |task: [SqlCell; 19]| task.into_iter().chain([stamp.0.into()]).collect();
+    main.push(&PUT_TASKS, written.tasks.into_iter().map(stamped).collect::<Vec<CellRow>>());
     main.push(&DELETE_CALLBACKS, written.deleted_callbacks);
     main.push(&PUT_CALLBACKS, written.callbacks);
     main.push(&DELETE_LISTENERS, written.deleted_listeners);
@@ -310,20 +347,14 @@ pub(super) async fn write(
     ];
     for (name, statement, rows) in cleared.into_iter().filter(|(.., rows)| !rows.is_empty()) {
         let keys = rows.iter().map(|row| escape(text_of(&row[0])).into_owned());
-        let query = sqlx::query(AssertSqlSafe(statement.as_str()));
+        let query = query(connection, AssertSqlSafe(statement.as_str()));
         let query = query.bind(keys.collect::<Vec<_>>());
         connection.execute(query).await.map_err(FailedStatement::of(name))?;
         sent.statements += 1;
     }
-    if !main.parts.is_empty() {
+    for statement in main.0 {
+        statement.run(connection, "write a batch").await?;
         sent.statements += 1;
-        let name = "write a batch";
-        match delta.tasks.is_empty() {
-            true => drop(main.run(connection, name).await?),
-            false => {
-                sent.writer = Some(TransactionId::of(main.answer(WRITER, connection, name).await?))
-            }
-        }
     }
     for (name, statement) in unlocked {
         if !statement.parts.is_empty() {
@@ -355,22 +386,10 @@ impl StatementBuilder {
         let Some(first) = rows.first() else { return };
         assert_eq!(part.columns.len(), first.as_ref().len(), "a part takes its rows' columns");
         let given = columns::parameters(part.columns, self.columns + 1);
+        self.tables.insert(part.table().to_owned());
         self.parts.push(format!("{} UNNEST({given}) {}", part.before, part.after));
         self.columns += part.columns.len();
         columns::bind(&mut self.arguments, part.columns, rows);
-    }
-
-    /// Executes the statement and returns the number that `question` selects.
-    async fn answer(
-        mut self,
-        question: &str,
-        connection: &mut PgConnection,
-        name: &'static str,
-    ) -> Result<i64, FailedStatement> {
-        self.parts.push(question.to_owned());
-        let query = sqlx::query_with(AssertSqlSafe(text(&self.parts)), self.arguments);
-        let row = connection.fetch_one(query).await.map_err(FailedStatement::of(name))?;
-        row.try_get(0).map_err(FailedStatement::of(name))
     }
 
     async fn run(
@@ -378,7 +397,7 @@ impl StatementBuilder {
         connection: &mut PgConnection,
         name: &'static str,
     ) -> Result<u64, FailedStatement> {
-        let query = sqlx::query_with(AssertSqlSafe(text(&self.parts)), self.arguments);
+        let query = query_with(connection, AssertSqlSafe(text(&self.parts)), self.arguments);
         Ok(connection.execute(query).await.map_err(FailedStatement::of(name))?.rows_affected())
     }
 }

@@ -136,6 +136,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (23, "claims of facts", include_str!("../../migrations/sqlite/0023_claims_of_facts.sql")),
     (24, "runtimes", include_str!("../../migrations/sqlite/0024_runtimes.sql")),
     (25, "streams", include_str!("../../migrations/sqlite/0025_streams.sql")),
+    (26, "stamps", include_str!("../../migrations/sqlite/0026_stamps.sql")),
 ];
 
 /// Pragmas of every connection. Times in milliseconds, sizes in bytes. The busy timeout equals

@@ -24,6 +24,7 @@ use crate::{
 
 impl SqlDialect for Sqlite {
     type Pool = Pool<Self>;
+    type Borrowed = PoolConnection<Self>;
 
     async fn acquire(pool: &Pool<Self>) -> Result<PoolConnection<Self>, SqlFailure> {
         Ok(pool.acquire().await?)

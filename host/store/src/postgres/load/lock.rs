@@ -7,7 +7,9 @@ use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _, postgres::PgRow
 
 use super::{LoadFailure, LockedRows};
 use crate::{
-    postgres::{failure::FailedStatement, fields::escape, tables::NAMED_STATEMENTS},
+    postgres::{
+        failure::FailedStatement, fields::escape, statement::query, tables::NAMED_STATEMENTS,
+    },
     sql::{self, Cache, promise_columns},
 };
 
@@ -35,7 +37,7 @@ macro_rules! lock_tasks {
         concat!(
             "SELECT ",
             promise_columns!(),
-            ", t.xmin::text::bigint \
+            ", t.stamp \
              FROM tasks t JOIN promises p ON p.n = t.n LEFT JOIN promises m ON m.n = p.made_by \
              LEFT JOIN modules d ON d.n = t.module ",
             tasks_of!(),
@@ -71,7 +73,7 @@ impl LockedRows {
             self.asked_names[place].extend(names.iter().map(|name| (*name).to_owned()));
             let stored: Vec<_> = names.into_iter().map(|name| escape(name).into_owned()).collect();
             let statement = if waits { &statements.lock } else { &statements.try_lock };
-            let query = sqlx::query(AssertSqlSafe(statement.as_str())).bind(stored);
+            let query = query(connection, AssertSqlSafe(statement.as_str())).bind(stored);
             for row in &connection.fetch_all(query).await.map_err(FailedStatement::of(name))? {
                 self.named[place].insert(
                     sql::put_named(cache, statements.of, row).map_err(FailedStatement::of(name))?,
@@ -105,7 +107,7 @@ impl LockedRows {
         let texts = escaped(ids);
         let statement = if waits { LOCK_PROMISES } else { TRY_PROMISES };
         self.statements += 1;
-        let query = sqlx::query(statement).bind(&texts);
+        let query = query(connection, statement).bind(&texts);
         let found = connection.fetch_all(query).await.map_err(FailedStatement::of(name))?;
         self.promises.extend(ids.iter().map(|id| (id.clone(), None)));
         let mut numbers = Vec::with_capacity(found.len());
@@ -135,7 +137,7 @@ impl LockedRows {
         if !waits {
             let counted = FailedStatement::of("count tasks");
             self.statements += 1;
-            let query = sqlx::query(COUNT_TASKS).bind(numbers);
+            let query = query(connection, COUNT_TASKS).bind(numbers);
             let row = connection.fetch_one(query).await.map_err(&counted)?;
             let all: i64 = row.try_get(0).map_err(&counted)?;
             if all != found.len() as i64 {

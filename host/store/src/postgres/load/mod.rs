@@ -58,9 +58,10 @@ use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _, postgres::PgRow
 pub use self::plan::{LoadStep, PLAN};
 use self::round::WantedAdmissions;
 use super::{
-    claims::TransactionId,
+    claims::WriteStamp,
     failure::FailedStatement,
     fields::escape,
+    statement::query,
     tables::{OWNED_STATEMENTS, STREAM_DATA_STATEMENTS},
     write::WrittenNames,
 };
@@ -120,8 +121,8 @@ pub(super) struct LockedRows {
     asked_names: [BTreeSet<String>; NAMED.len()],
     /// For each table in [`NAMED`], the names that exist and are locked.
     pub(super) named: [BTreeSet<String>; NAMED.len()],
-    /// For each locked task, by number, the transaction that wrote its row.
-    pub(super) writers: HashMap<i64, TransactionId>,
+    /// For each locked task, by number, the stamp of its row.
+    pub(super) stamps: HashMap<i64, WriteStamp>,
     /// The database's time, known after the first load.
     pub(super) now: Option<Timestamp>,
     /// Number of statements sent.
@@ -215,9 +216,8 @@ impl LockedRows {
         let mut fresh: BTreeSet<i64> = numbers.iter().copied().collect();
         for row in tasks {
             let number: i64 = row.try_get(0).map_err(FailedStatement::of(name))?;
-            let writer =
-                row.int(AFTER_PROMISE).map_err(FailedStatement::of(name))?.map(TransactionId::of);
-            self.writers.extend(writer.map(|writer| (number, writer)));
+            let stamp = row.int(AFTER_PROMISE).map_err(FailedStatement::of(name))?;
+            self.stamps.extend(stamp.map(|stamp| (number, WriteStamp(stamp))));
             // For a locked promise the row is current; for others, only the task is.
             if fresh.remove(&number) {
                 sql::put_promise(cache, row, CacheLevel::Rows)
@@ -263,7 +263,7 @@ impl LockedRows {
             }
             let name = statements.of.load;
             self.statements += 1;
-            let query = sqlx::query(AssertSqlSafe(statements.load.as_str()));
+            let query = query(connection, AssertSqlSafe(statements.load.as_str()));
             let query = query.bind(lock::escaped(&*invocations));
             for row in &connection.fetch_all(query).await.map_err(FailedStatement::of(name))? {
                 sql::put_owned(cache, statements.of, row).map_err(FailedStatement::of(name))?;
@@ -285,7 +285,8 @@ impl LockedRows {
         let name = "load the data of streams";
         let ids: Vec<_> = wanted.stream_data.iter().map(|id| escape(id.as_str())).collect();
         self.statements += 1;
-        let query = sqlx::query(AssertSqlSafe(STREAM_DATA_STATEMENTS.load.as_str())).bind(ids);
+        let query = query(connection, AssertSqlSafe(STREAM_DATA_STATEMENTS.load.as_str()));
+        let query = query.bind(ids);
         for row in &connection.fetch_all(query).await.map_err(FailedStatement::of(name))? {
             let chunk = sql::stream_chunk(row).map_err(FailedStatement::of(name))?;
             cache.view.put_stream_chunk(chunk);
@@ -324,10 +325,8 @@ impl LockedRows {
         let name = "load the tasks of a host";
         let nodes: Vec<_> = nodes.iter().map(|node| escape(node.as_str())).collect();
         self.statements += 1;
-        let found = connection
-            .fetch_all(sqlx::query(HELD_BY).bind(nodes))
-            .await
-            .map_err(FailedStatement::of(name))?;
+        let query = query(connection, HELD_BY).bind(nodes);
+        let found = connection.fetch_all(query).await.map_err(FailedStatement::of(name))?;
         let locked = |row: &PgRow| Ok((row.try_get(0)?, sql::id(row, 1)?));
         found
             .iter()
@@ -344,10 +343,8 @@ impl LockedRows {
         numbers: &[i64],
     ) -> Result<Vec<PgRow>, FailedStatement> {
         self.statements += 1;
-        connection
-            .fetch_all(sqlx::query(statement).bind(numbers))
-            .await
-            .map_err(FailedStatement::of(name))
+        let query = query(connection, statement).bind(numbers);
+        connection.fetch_all(query).await.map_err(FailedStatement::of(name))
     }
 }
 

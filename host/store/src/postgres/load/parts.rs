@@ -13,7 +13,9 @@ use sqlx::{AssertSqlSafe, Executor as _, PgConnection, postgres::PgRow};
 use super::{LoadFailure, LockedRows, lock::escaped};
 use crate::{
     order,
-    postgres::{failure::FailedStatement, fields::escape, tables::NAMED_STATEMENTS},
+    postgres::{
+        failure::FailedStatement, fields::escape, statement::query, tables::NAMED_STATEMENTS,
+    },
     sql::{self, Cache, CacheLevel, NAMED, RowFields as _, SqlFailure, module_facts_column},
 };
 
@@ -162,7 +164,7 @@ impl LockedRows {
         let aliases: Vec<_> = unlocked.aliases.iter().map(|name| escape(name.as_str())).collect();
         let hosts: Vec<_> = unlocked.hosts.iter().map(|node| escape(node.as_str())).collect();
         let text = if named { PARTS_AND_NAMES.as_str() } else { PARTS };
-        let mut query = sqlx::query(AssertSqlSafe(text))
+        let mut query = query(connection, AssertSqlSafe(text))
             .bind(composites)
             .bind(modules)
             .bind(aliases)
@@ -267,7 +269,7 @@ impl LockedRows {
         let name = "load the end of a journal";
         let Some(Some(number)) = self.promises.get(invocation) else { return Ok(()) };
         self.statements += 1;
-        let query = sqlx::query(TAIL).bind(number).bind(i64::from(from));
+        let query = query(connection, TAIL).bind(number).bind(i64::from(from));
         let rows = connection.fetch_all(query).await.map_err(FailedStatement::of(name))?;
         let tail = rows.iter().map(|row| sql::records(row, 0, invocation));
         let tail = tail.collect::<Result<Vec<_>, _>>().map(|rows| rows.concat());

@@ -11,7 +11,7 @@ use sqlx::{Executor as _, PgConnection, Postgres, postgres::PgArguments, query::
 
 use super::{LoadFailure, LockedRows};
 use crate::{
-    postgres::{failure::FailedStatement, fields::escape},
+    postgres::{failure::FailedStatement, fields::escape, statement::query},
     sql::{self, Cache, round},
 };
 
@@ -44,13 +44,13 @@ impl LockedRows {
         for (name, most) in &rounds {
             let name = escape(name.as_str());
             for statement in [round::READY, round::TIMED] {
-                let query = sqlx::query(statement).bind(&*name).bind(i64::from(*most));
+                let query = query(connection, statement).bind(&*name).bind(i64::from(*most));
                 found.extend(self.partitions(connection, query).await?);
             }
         }
         for (name, page) in &sweeps {
             let (after, before) = round::sweep_bounds(name, page);
-            let query = sqlx::query(round::SWEEP).bind(escape(&after).into_owned());
+            let query = query(connection, round::SWEEP).bind(escape(&after).into_owned());
             let query = query.bind(escape(&before).into_owned()).bind(i64::from(page.limit));
             found.extend(self.partitions(connection, query).await?);
         }
@@ -61,7 +61,7 @@ impl LockedRows {
         let name = "load a lane";
         for ((partition, priority), most) in &lanes {
             self.statements += 1;
-            let query = sqlx::query(round::LANE).bind(escape(partition.as_str()));
+            let query = query(connection, round::LANE).bind(escape(partition.as_str()));
             let query = query.bind(i16::from(*priority)).bind(i64::from(*most));
             for row in &connection.fetch_all(query).await.map_err(FailedStatement::of(name))? {
                 round::put(cache, row).map_err(FailedStatement::of(name))?;

@@ -12,7 +12,7 @@ use sqlx::{Executor as _, PgConnection, postgres::PgRow};
 
 use super::{LoadFailure, LockedRows};
 use crate::{
-    postgres::{failure::FailedStatement, fields::escape},
+    postgres::{failure::FailedStatement, fields::escape, statement::query},
     sql::{self, Cache, CacheLevel, RowFields as _, SqlFailure},
 };
 
@@ -146,7 +146,7 @@ impl LockedRows {
         let name = "load promises of an object";
         let [after, before] = object.promises();
         self.statements += 1;
-        let query = sqlx::query(PROMISES_BETWEEN)
+        let query = query(connection, PROMISES_BETWEEN)
             .bind(escape(after.as_str()))
             .bind(escape(before.as_str()))
             .bind(i64::from(TREE_LIMIT) + 1);
@@ -167,7 +167,7 @@ impl LockedRows {
         let name = "load a tree";
         self.statements += 1;
         // One more than the limit, to detect a larger tree.
-        let query = sqlx::query(TREE).bind(escape(top.as_str())).bind(i64::from(limit) + 1);
+        let query = query(connection, TREE).bind(escape(top.as_str())).bind(i64::from(limit) + 1);
         let found = connection.fetch_all(query).await.map_err(FailedStatement::of(name))?;
         let whole = found.len() <= limit as usize;
         let members = found.iter().take(limit as usize).map(|row| sql::id(row, 0));
@@ -184,7 +184,7 @@ impl LockedRows {
         let name = "load children";
         let after = page.after.as_ref().map_or("", PromiseId::as_str);
         self.statements += 1;
-        let query = sqlx::query(CHILDREN)
+        let query = query(connection, CHILDREN)
             .bind(parent)
             .bind(escape(after))
             .bind(i64::from(page.limit))

@@ -21,13 +21,13 @@ use std::{
 
 use segno_core::{command::Command, config::Config, time::Millis};
 use segno_env::Env;
-use sqlx::{Connection as _, postgres::PgConnectOptions};
+use sqlx::Connection as _;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use self::submission::{ReplySender, Submission};
 use super::{
-    availability::Availability, claims::RememberedClaims, held::PrimaryConnection,
-    notify::Notifications, primary::Primary, time::DatabaseTime,
+    availability::Availability, claims::RememberedClaims, config::SessionSettings,
+    held::PrimaryConnection, notify::Notifications, primary::Primary, time::DatabaseTime,
 };
 use crate::{Hints, StoreError, writing::WriteHealth};
 
@@ -64,7 +64,7 @@ pub struct WriteTotals {
 
 /// State shared by all batches.
 pub(super) struct WriterState {
-    pub(super) options: PgConnectOptions,
+    pub(super) settings: SessionSettings,
     pub(super) primary: Arc<Primary>,
     pub(super) config: Config,
     pub(super) env: Env,
@@ -158,7 +158,7 @@ impl Writer {
                 () = self.shared.primary.left(epoch) => {
                     epoch = self.shared.primary.epoch();
                     self.idle.iter_mut().for_each(|slot| drop(slot.take()));
-                    // Remembered transaction numbers belong to the former server.
+                    // What is remembered belongs to the former server.
                     self.shared.claims.forget_all();
                 }
                 () = async { patience.as_mut().expect("it runs").await }, if patience.is_some() => {

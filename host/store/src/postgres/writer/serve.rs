@@ -11,8 +11,11 @@ use crate::{
     postgres::{
         append::AppendDecisions,
         batch::{CommitFailure, CommittedBatch, FootprintedCommand, WriteBatch},
+        claims::WriteStamp,
+        connection_pool::RACES_TIMEOUT,
         failure::{FailedStatement, FailureClass},
         held::PrimaryConnection,
+        transaction::SessionTransaction,
     },
 };
 
@@ -20,8 +23,6 @@ use crate::{
 const TRANSACTION_TIMEOUT: Millis = Millis(30_000);
 /// Time after which a submission fails while the database is unavailable.
 const AWAY_TIMEOUT: Millis = Millis(5_000);
-/// Consecutive lost races after which a submission fails.
-const RACES: u32 = 20;
 
 impl WriterState {
     /// Commits a batch: first by appending under remembered claims; the remaining submissions by
@@ -66,7 +67,7 @@ impl WriterState {
                 Some(open) => open,
                 None => slot.insert(self.connect().await?),
             };
-            appends.commit(&mut held.connection, &self.claims).await
+            appends.commit(&mut held.connection, &self.settings, &self.claims).await
         };
         let appended = match self.env.within(TRANSACTION_TIMEOUT, appending).await {
             Some(Ok(appended)) => appended,
@@ -169,7 +170,7 @@ impl WriterState {
     ) -> Result<CommittedBatch, BatchError> {
         let mut also = Footprint::default();
         let mut unknown = false;
-        let mut races = 0;
+        let (mut races, mut raced) = (0_u32, Millis::ZERO);
         let mut waited = Millis::ZERO;
         loop {
             let failed = match self.run_once(slot, commands, &also).await {
@@ -196,10 +197,12 @@ impl WriterState {
             let wait = match failed {
                 None => {
                     races += 1;
-                    if races > RACES {
+                    if raced >= RACES_TIMEOUT {
                         return Err(BatchError::Conflict);
                     }
-                    self.jitter(Millis(1 << races.min(6)))
+                    let pause = self.jitter(Millis(1 << races.min(6)));
+                    raced = Millis(raced.0 + pause.0);
+                    pause
                 }
                 Some(failed) => {
                     self.give_up(slot, failed.cause());
@@ -233,8 +236,15 @@ impl WriterState {
         };
         let connection = &mut held.connection;
         let changes = CommitChanges::watched_by(&*self.hints);
-        let batch = WriteBatch::new(connection, &self.config, &self.time, &self.claims, changes);
-        let done = self.env.within(TRANSACTION_TIMEOUT, batch.run(commands, also)).await;
+        let stamp = WriteStamp(self.env.runtime.nonce().cast_signed());
+        let running = async {
+            let begun = SessionTransaction::begin(connection, &self.settings).await;
+            let transaction = begun.map_err(FailedStatement::of("BEGIN"))?;
+            let (config, time, claims) = (&self.config, &self.time, &self.claims);
+            let batch = WriteBatch::new(transaction, config, time, claims, stamp, changes);
+            batch.run(commands, also).await
+        };
+        let done = self.env.within(TRANSACTION_TIMEOUT, running).await;
         // The state of the transaction is unknown, its commit included.
         let late = || FailedStatement {
             statement: "a transaction",
@@ -244,7 +254,7 @@ impl WriterState {
     }
 
     async fn connect(&self) -> Result<PrimaryConnection, FailedStatement> {
-        let held = PrimaryConnection::open(&self.options, &self.primary).await;
+        let held = PrimaryConnection::open(&self.settings, &self.primary).await;
         held.map_err(FailedStatement::of("connect"))
     }
 

@@ -15,7 +15,7 @@ use segno_core::{
     time::Timestamp,
     value::{Payload, Text},
 };
-use sqlx::{Transaction, pool::PoolConnection};
+use sqlx::Transaction;
 
 use super::{
     call_tree, counts, due,
@@ -45,7 +45,7 @@ pub(crate) struct Reader<D: SqlDialect> {
 
 impl<D: SqlDialect> Reader<D> {
     /// Takes a connection; errors name the read.
-    async fn connection(&self, name: &'static str) -> Result<PoolConnection<D>, StoreError> {
+    async fn connection(&self, name: &'static str) -> Result<D::Borrowed, StoreError> {
         D::acquire(&self.pool).await.map_err(failed::<D, _>(name))
     }
 

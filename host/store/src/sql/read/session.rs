@@ -4,10 +4,10 @@
 //! array for PostgreSQL. A statement that both databases understand is written once
 //! ([`Select::common`]); otherwise there is one text per database ([`Select::differing`]).
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, DerefMut};
 
 use segno_core::id::PromiseId;
-use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr, Transaction, pool::PoolConnection};
+use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr, Transaction};
 
 use crate::{
     StoreError, archive,
@@ -128,10 +128,13 @@ pub(crate) trait SqlDialect: sqlx::Database<Connection: DatabaseSession> {
     /// The pool of read connections.
     type Pool: Send + Sync + 'static;
 
+    /// A connection of the pool.
+    type Borrowed: DerefMut<Target = Self::Connection> + Send;
+
     /// Takes a connection.
     fn acquire(
         pool: &Self::Pool,
-    ) -> impl Future<Output = Result<PoolConnection<Self>, SqlFailure>> + Send;
+    ) -> impl Future<Output = Result<Self::Borrowed, SqlFailure>> + Send;
 
     /// Begins a snapshot transaction. Dropping the future must not return a connection to the pool
     /// that sees an older snapshot than later reads expect.
