@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 hours="${1:?usage: tests/long.sh HOURS [LANES]}"
 lanes="${2:-$(nproc)}"
-suites=(simulation chaos chaos-three soak wrong-host crossing fuzz api graphs snapshots defects)
+suites=(simulation chaos chaos-three chaos-pooler chaos-strict soak wrong-host crossing fuzz api graphs snapshots defects)
 # So many suites wait for each other in a lane.
 seconds="$(awk -v hours="$hours" -v all="${#suites[@]}" -v lanes="$lanes" \
   'BEGIN { each = int(hours * 3600 * lanes / all); print each < 10 ? 10 : each }')"
@@ -32,6 +32,8 @@ suite() {
     simulation) SEGNO_SEEDS=1000 rounds test_of simulation::any_seed ;;
     chaos) target/debug/chaos --seconds "$seconds" ;;
     chaos-three) target/debug/chaos --seconds "$seconds" --hosts 3 ;;
+    chaos-pooler) target/debug/chaos --seconds "$seconds" --hosts 3 --through pooler ;;
+    chaos-strict) target/debug/chaos --seconds "$seconds" --hosts 3 --through strict ;;
     soak) target/debug/chaos --seconds "$seconds" --faults none --clients 64 ;;
     wrong-host) SEGNO_SECONDS="$seconds" SEGNO_SIGNALS=10000 test_of wrong_host:: ;;
     crossing) SEGNO_PAIRS=2000 rounds cargo test --workspace --locked --lib crossing -- --nocapture ;;

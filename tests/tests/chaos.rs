@@ -1,4 +1,5 @@
-//! The chaos driver in its short form: one host on SQLite, and three on PostgreSQL.
+//! The chaos driver in its short form: one host on SQLite, and three on PostgreSQL, also behind
+//! PgBouncer, and on a server that knows less than PostgreSQL and serializes everything.
 //!
 //! `SEGNO_CHAOS_SECONDS` sets the duration of the faults (40), `SEGNO_SEED` repeats a run's draws.
 
@@ -32,6 +33,20 @@ fn a_host_on_sqlite_survives_all_faults() {
 fn three_hosts_on_postgresql_survive_all_faults() {
     if throwaway_postgres::Cluster::is_possible() {
         chaos(&["--hosts", "3"]);
+    }
+}
+
+#[test]
+fn three_hosts_survive_all_faults_behind_a_pooler() {
+    if throwaway_postgres::Cluster::is_possible() {
+        chaos(&["--hosts", "3", "--through", "pooler"]);
+    }
+}
+
+#[test]
+fn three_hosts_survive_all_faults_on_a_server_that_knows_less() {
+    if throwaway_postgres::Cluster::is_possible() {
+        chaos(&["--hosts", "3", "--through", "strict"]);
     }
 }
 

@@ -35,7 +35,7 @@ use tests::{
     seed,
     world::StoreProbe,
 };
-use throwaway_postgres::Cluster;
+use throwaway_postgres::{Cluster, StrictServer, Strictness};
 
 /// Length of a second in these runs, in milliseconds.
 const SECOND: i64 = 40;
@@ -206,12 +206,14 @@ async fn sqlite(faults: PlannedFaults) -> (String, u64, bool) {
     Stage::new(vec![("one", store, switch)], faults).await.twenty().await
 }
 
-async fn postgres(cluster: &Cluster, faults: PlannedFaults) -> (String, u64, bool) {
-    let database = cluster.database();
+/// Two hosts on a new database, whose address `of` makes from its name.
+async fn postgres(of: impl Fn(&str) -> String, faults: PlannedFaults) -> (String, u64, bool) {
+    let cluster = Cluster::shared().expect("the caller looked");
+    let url = of(&cluster.database().name());
     let mut stores: Vec<(&'static str, Arc<dyn Store>, Arc<HintSwitch>)> = Vec::new();
     for name in ["one", "two"] {
         let switch = Arc::new(HintSwitch::default());
-        let at = PostgresConfig::new(&database.url()).expect("an address");
+        let at = PostgresConfig::new(&url).expect("an address");
         let opened = PostgresStore::open(at, config(), Env::system(), switch.clone()).await;
         stores.push((name, opened.expect("a database"), switch));
     }
@@ -240,13 +242,34 @@ async fn on_sqlite_a_run_ends_alike_whatever_crashes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn on_postgresql_with_two_hosts_a_run_ends_alike_whatever_crashes() {
     let Some(cluster) = Cluster::shared() else { return };
-    let (expected, commits, _) = postgres(cluster, PlannedFaults::default()).await;
+    let (expected, commits, _) = postgres(|name| cluster.url(name), PlannedFaults::default()).await;
     assert!(expected.contains("g a4 NodeRow { state: Completed, attempt: 0 }"), "{expected}");
     let mut hits = 0;
     for (commit, fault) in faults(commits) {
-        let (seen, _, injected) = postgres(cluster, PlannedFaults::at(commit, fault)).await;
+        let (seen, _, injected) =
+            postgres(|name| cluster.url(name), PlannedFaults::at(commit, fault)).await;
         assert_eq!(seen, expected, "{fault:?} at commit {commit} of the first host");
         hits += u64::from(injected);
     }
     assert!(hits > 3, "{hits} faults in {commits} commits of the first host");
+}
+
+/// A fifth of the commits fails, and the scripted crashes come on top.
+#[tokio::test(flavor = "multi_thread")]
+async fn on_a_server_that_knows_less_a_run_ends_alike_whatever_crashes() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let strictness = Strictness { keeps_sessions: false, conflicts: 20 };
+    let strict = StrictServer::before(cluster, strictness);
+    let at = |name: &str| {
+        let level = "SET default_transaction_isolation = 'serializable'";
+        cluster.sql("postgres", &format!("ALTER DATABASE {name} {level}"));
+        strict.url(cluster, name)
+    };
+    let (expected, commits, _) = postgres(at, PlannedFaults::default()).await;
+    for (commit, fault) in faults(commits).step_by(3) {
+        let (seen, _, _) = postgres(at, PlannedFaults::at(commit, fault)).await;
+        assert_eq!(seen, expected, "{fault:?} at commit {commit} of the first host");
+    }
+    assert_eq!(strict.refused(), [""; 0]);
+    assert!(strict.conflicts() > 10, "{} commits failed", strict.conflicts());
 }

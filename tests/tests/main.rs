@@ -13,6 +13,7 @@ mod contract;
 mod crash;
 mod dependencies;
 mod dev;
+mod doctor_database;
 mod edits;
 mod endless;
 mod endpoint;

@@ -11,6 +11,7 @@ use super::{
     CliError, Console, Exit,
     build::other,
     console::{GREEN, RED},
+    doctor_database as server,
     place::StoreOptions,
     table::{TextCell, TextColumn, TextTable},
 };
@@ -28,6 +29,7 @@ Examples:
   segno doctor --store /var/lib/segno
   segno doctor --store /var/lib/segno --repair
   segno doctor --json | jq '.symptoms[] | {rule, ids}'
+  segno doctor --database postgres://segno@db.example.org/segno
 
 The exit code is 0 when nothing is wrong, 9 when something is (with --repair: still is).")]
 pub(super) struct DoctorArgs {
@@ -36,10 +38,22 @@ pub(super) struct DoctorArgs {
     /// Repair what the policy allows; no host may run on the data directory
     #[arg(long)]
     repair: bool,
+    /// Examine the PostgreSQL server at this address instead of a store
+    ///
+    /// Says which of its abilities hosts can use, and runs the conformance scripts in a schema of
+    /// their own, which is removed. The role must be allowed to create schemas.
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "repair")]
+    database: Option<String>,
+    /// Number of commands of each script
+    #[arg(long, value_name = "NUMBER", default_value_t = 200, requires = "database")]
+    steps: usize,
 }
 
 impl DoctorArgs {
     pub(super) async fn run(self, console: &mut Console) -> Result<Exit, CliError> {
+        if let Some(address) = &self.database {
+            return server::examine(address, self.steps, console).await;
+        }
         if self.repair {
             return self.repair_store(console).await;
         }

@@ -38,6 +38,7 @@ mod dev;
 mod difference;
 mod docs;
 mod doctor;
+mod doctor_database;
 mod endpoint;
 mod events;
 mod export;

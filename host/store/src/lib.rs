@@ -7,6 +7,7 @@
 mod admissions;
 pub mod archive;
 mod call_tree;
+pub mod conformance;
 mod diagnosis;
 mod error;
 mod gather;

@@ -4,13 +4,14 @@
 //! ```text
 //! cargo run -p tests --bin chaos -- --seconds 3600                 one host on SQLite
 //! cargo run -p tests --bin chaos -- --seconds 3600 --hosts 3       three on PostgreSQL
+//! … --hosts 3 --through pooler                                     … through PgBouncer
 //! ```
 
 use std::{collections::BTreeSet, path::PathBuf, process::ExitCode};
 
 use clap::Parser;
 use segno_env::Env;
-use tests::chaos::{self, Plan, flows::Kind, plan::Fault};
+use tests::chaos::{self, Plan, access::DatabaseAccess, flows::Kind, plan::Fault};
 
 /// Injects faults into real hosts, and compares every outcome with the expected one
 ///
@@ -29,6 +30,9 @@ struct Arguments {
     /// Number of hosts: one uses SQLite, several use a PostgreSQL of their own
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8))]
     hosts: u8,
+    /// What is between several hosts and PostgreSQL: direct, pooler or strict
+    #[arg(long, default_value_t)]
+    through: DatabaseAccess,
     /// Number of concurrent flows
     #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u16).range(1..=1_000))]
     clients: u16,
@@ -84,5 +88,6 @@ fn plan(arguments: Arguments) -> Result<Plan, String> {
         named if named.is_empty() => Kind::ALL.to_vec(),
         named => named,
     };
-    Ok(Plan { segno, seed, seconds, hosts, clients, faults, flows })
+    let access = arguments.through;
+    Ok(Plan { segno, seed, seconds, hosts, access, clients, faults, flows })
 }

@@ -11,6 +11,7 @@ use segno_env::Env;
 use throwaway_postgres::Cluster;
 
 use super::{
+    access::OpenAccess,
     ledger::{Ledger, Mode},
     memory,
     plan::{Fault, Plan},
@@ -34,6 +35,8 @@ pub struct Victims {
     pub ledger: Arc<Ledger>,
     /// Library that is preloaded into a host on SQLite.
     pub preload: Preload,
+    /// The way to the database.
+    pub access: OpenAccess,
     /// Database that several hosts share, and its name. `None` for one host on SQLite.
     pub cluster: Option<(Cluster, String)>,
     pub env: Env,

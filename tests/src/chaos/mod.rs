@@ -8,6 +8,7 @@
 //! [`oracle`] judges the observations of each flow, and [`quiet`] checks for remaining work. The
 //! [`report`] lists faults, flows and findings. The binary `chaos` is the command line.
 
+pub mod access;
 pub mod events;
 pub mod faults;
 pub mod flows;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt, path::PathBuf, str::FromStr};
 
-use super::flows::Kind;
+use super::{access::DatabaseAccess, flows::Kind};
 
 /// Parameters of one run.
 #[derive(Debug, Clone)]
@@ -15,6 +15,8 @@ pub struct Plan {
     pub seconds: u64,
     /// Number of hosts. One uses SQLite, several share a private PostgreSQL.
     pub hosts: usize,
+    /// What is between several hosts and their database.
+    pub access: DatabaseAccess,
     /// Number of concurrent flows.
     pub clients: usize,
     /// Enabled kinds of faults.

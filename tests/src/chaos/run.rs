@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path, process::Command, sync::Arc, time::Duration};
 
-use segno_api::model::{InvocationOutcome, ReplayVerdict};
+use segno_api::model::{InvocationOutcome, InvocationState, ReplayVerdict};
 use segno_client::Client;
 use segno_core::address::GRAPH_RUN;
 use segno_demo::{
@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use throwaway_postgres::Cluster;
 
 use super::{
+    access::OpenAccess,
     events::Events,
     faults::{LEASE, Victims},
     flows::{self, Flow, Kind, MODULE},
@@ -97,6 +98,9 @@ pub async fn run(plan: Plan) -> anyhow::Result<Report> {
         memory.idle = Some(victims.largest_mib());
         memory.findings().into_iter().for_each(|finding| findings.add(finding));
     }
+    for refused in victims.access.refused() {
+        findings.add(format!("a host asked for more than some servers know: {refused}"));
+    }
     stop(victims, &plan, &findings).await;
     if findings.count() > 0 {
         eprintln!("logs and data are kept in {}", folder.keep().display());
@@ -129,7 +133,11 @@ async fn victims(
             Cluster::start(&[]).ok_or_else(|| anyhow::anyhow!("several hosts need PostgreSQL"))?,
         ),
     };
-    let url = cluster.as_ref().map(|cluster| cluster.database().url());
+    let name = cluster.as_ref().map(|cluster| cluster.database().name()).unwrap_or_default();
+    let opened = cluster.as_ref().map(|cluster| plan.access.open(cluster, &name));
+    let access = opened.unwrap_or(Some(OpenAccess::Direct));
+    let access = access.ok_or_else(|| anyhow::anyhow!("PgBouncer is not installed"))?;
+    let url = cluster.as_ref().map(|cluster| access.url(cluster, &name));
     let (mut hosts, mut proxies) = (Vec::new(), Vec::new());
     for number in 0..plan.hosts {
         let own = folder.path().join(format!("host-{number}"));
@@ -143,16 +151,9 @@ async fn victims(
         proxies.push(Proxy::start(options.listen, env).await);
         hosts.push(DemoServer::start(options, env.clone()).await?);
     }
-    let name = url.as_deref().map(database_of).unwrap_or_default();
     let cluster = cluster.map(|cluster| (cluster, name));
     let env = env.clone();
-    Ok(Victims { hosts, proxies, ledger, preload, cluster, env })
-}
-
-/// `postgres://role@localhost/NAME?host=…`
-fn database_of(url: &str) -> String {
-    let path = url.rsplit_once('/').map_or(url, |_| url.split('?').next().unwrap_or(url));
-    path.rsplit('/').next().unwrap_or_default().to_owned()
+    Ok(Victims { hosts, proxies, ledger, preload, access, cluster, env })
 }
 
 /// Runs one client: flow after flow until the run is over. Returns the number of ended flows of
@@ -197,6 +198,12 @@ async fn look_again(ended: &[InvocationOutcome], plan: &Plan, outside: &Outside)
         let kind = end.id.split('-').next().unwrap_or_default();
         let count = chosen.entry(kind).or_default();
         if end.target == GRAPH_RUN || *count > plan.seconds / REPLAYED_SECONDS {
+            continue;
+        }
+        let row = outside.ask(&what, &[], async |host| host.invocation(&end.id).await).await;
+        let Ok(row) = row else { return replays };
+        // It was stopped before its first record.
+        if row.journal_len == 0 && end.state != InvocationState::Resolved {
             continue;
         }
         *count += 1;

@@ -119,6 +119,11 @@ impl PostgresConfig {
         self.address.pooled = Some(pooled);
     }
 
+    /// Adds a setting of sessions to those of the address.
+    pub(super) fn set(&mut self, name: &str, value: &str) {
+        self.address.settings.push((name.to_owned(), value.to_owned()));
+    }
+
     /// Settings shared by all connections.
     pub(super) fn connection(&self, purpose: &str) -> SessionSettings {
         self.settings(purpose, &[])

@@ -31,6 +31,7 @@ mod write;
 mod writer;
 
 mod archive;
+mod examination;
 mod incarnation_watch;
 mod insertion;
 mod notify;
@@ -60,6 +61,7 @@ use tokio_util::sync::CancellationToken;
 pub use address::PostgresAddressError;
 pub use archive::PostgresImport;
 pub use config::PostgresConfig;
+pub use examination::{ServerFinding, ServerVerdict, examine_server};
 pub(crate) use fields::escape;
 pub use load::{LoadStep, PLAN};
 pub use open::PostgresOpenError;

@@ -401,7 +401,8 @@ fn attempt(address: &str, source: sqlx::Error) -> FailedAttempt {
     if raced { FailedAttempt::Raced(explained) } else { FailedAttempt::Refused(explained) }
 }
 
-fn explain(address: &str, source: impl Into<SqlFailure>) -> PostgresOpenError {
+/// The reason why a database cannot be opened.
+pub(super) fn explain(address: &str, source: impl Into<SqlFailure>) -> PostgresOpenError {
     let (address, source) = (address.to_owned(), source.into());
     let reason = source.to_string();
     let Some(code) = failure::code(&source) else {

@@ -1,6 +1,5 @@
 //! Tests of the stores: common behaviour, and features of each.
 
-mod admissions;
 mod archive;
 mod conformance;
 mod coverage;
@@ -15,37 +14,19 @@ mod postgres;
 mod rest;
 mod runs;
 mod runtimes;
-mod script;
-mod streams;
 mod triggers;
 mod work;
 
 use std::{path::Path, sync::Arc};
 
-use segno_core::{
-    command::Command,
-    config::Config,
-    effect::Effect,
-    id::Digest,
-    promise::NewPromise,
-    time::Timestamp,
-    value::{Tags, Value},
-    view::View,
-};
+use segno_core::{command::Command, config::Config, effect::Effect, time::Timestamp, view::View};
 use segno_env::{Env, HandClock, SystemRuntime};
 
 use super::{
-    Hints, MemoryStore, NewModule, Store,
+    Hints, MemoryStore, Store,
+    conformance::{self as scripts, MODULE, new, script},
     sqlite::{SqliteConfig, SqliteOpenError, SqliteStore},
 };
-
-/// The component of the module with the tests' functions.
-const COMPONENT: &[u8] = b"component";
-/// The digest of [`COMPONENT`].
-const MODULE: Digest = Digest([
-    0x69, 0x85, 0xca, 0x1f, 0x4d, 0xaa, 0x5a, 0x58, 0x4a, 0x28, 0xea, 0xe0, 0x43, 0xa2, 0x39, 0xcb,
-    0x96, 0x68, 0x9a, 0xf1, 0x33, 0x7e, 0xa1, 0x3a, 0xfb, 0x63, 0xe0, 0x0c, 0x2b, 0xf5, 0x12, 0xfa,
-]);
 
 pub(crate) struct NoHints;
 
@@ -83,22 +64,7 @@ async fn forgetful(dir: &Path, clock: &Arc<HandClock>, config: &Config) -> Arc<S
 }
 
 async fn deploy(store: &dyn Store) {
-    let component: Arc<[u8]> = Arc::from(COMPONENT);
-    assert_eq!(Digest::of(&component), MODULE);
-    let now = Timestamp(1_000);
-    store
-        .modules()
-        .put(NewModule { facts: admissions::facts(), ..NewModule::plain(MODULE, component, now) })
-        .await
-        .expect("a component is kept");
-    let command = Command::Deploy { alias: "shop".into(), module: MODULE };
-    store.execute(vec![command]).await.expect("an alias is set");
-}
-
-fn new(id: &str, tags: &[(&str, &str)], timeout_at: Timestamp) -> NewPromise {
-    let tags: Tags =
-        tags.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    NewPromise { id: id.into(), param: Value::of(id.as_bytes()), tags, timeout_at }
+    scripts::deploy(store).await.expect("a module is kept, and an alias is set");
 }
 
 fn create(id: &str, tags: &[(&str, &str)]) -> Command {

@@ -1,107 +1,21 @@
-//! Script commands about functions that run once per key, and about the promises of their objects.
+//! Everything that an object holds ends with its run.
 
 use std::sync::Arc;
 
 use segno_core::{
-    command::{Command, FenceAction, FenceOperation},
+    command::Command,
     config::Config,
     footprint::TREE_LIMIT,
-    id::{Claim, CommandIndex, ObjectId, PromiseId},
-    object::StateWrite,
-    promise::{NewPromise, Promise, Verdict},
+    id::{ObjectId, PromiseId},
+    promise::Verdict,
     reply::{Conflict, PruneResult, Reply, RetentionReason},
-    snapshot::Snapshot,
     tags,
-    time::{Millis, Timestamp},
+    time::Timestamp,
     value::Value,
 };
 
-use super::{
-    HandClock,
-    conformance::compare,
-    create, deploy, memory, new,
-    script::{Dice, claim_request},
-    sqlite,
-};
-use crate::Store;
-
-/// Objects; keys may contain any character.
-const OBJECTS: [&str; 3] = ["shop/Signup@ada", "shop/Signup@b/o%2F 'б\u{0}", "shop/Signup@ada/p"];
-
-/// The next command about these objects, given the state of the model.
-pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Command {
-    let object = ObjectId::from(dice.of(&OBJECTS));
-    let promise = object.promise(dice.of(&["sure", "имя/\u{0}'"]));
-    match dice.roll(12) {
-        0 | 1 => Command::PromiseCreate(function(dice, &object, "run", now)),
-        2 => Command::PromiseCreate(function(dice, &object, "confirm", now)),
-        3 => {
-            let tags = [(tags::OBJECT, object.as_str())];
-            Command::PromiseCreate(new(promise.as_str(), &tags, Timestamp::NEVER))
-        }
-        4 => {
-            let verdict = dice.of(&[Verdict::Resolved, Verdict::Rejected]);
-            Command::PromiseSettle { id: promise, verdict, value: Value::of(&b"1"[..]) }
-        }
-        5 | 6 => {
-            let runs = seen.lines.values().filter_map(|line| line.run.clone());
-            let runs: Vec<PromiseId> = runs.chain([promise]).collect();
-            let (top, state) = (dice.of(&runs), dice.once_in(3));
-            Command::Prune { top, before: now, part: dice.once_in(6), state }
-        }
-        7 if dice.once_in(2) => {
-            let write = StateWrite { clears: true, entries: Vec::new() };
-            Command::ObjectWrite { object, write }
-        }
-        _ => execution(dice, seen, &promise),
-    }
-}
-
-/// An execution of a function of the object: it begins immediately, or later, or has timed out.
-fn function(dice: &mut Dice, object: &ObjectId, function: &str, now: Timestamp) -> NewPromise {
-    let target = format!("wasm://{object}/{function}");
-    let mut tags = vec![(tags::TARGET, target.as_str())];
-    tags.extend(dice.once_in(4).then_some((tags::DELAY, "9000")));
-    let timeout_at = match dice.roll(5) {
-        0 => now - Millis(5),
-        1 => now + Millis(3_000),
-        _ => Timestamp::NEVER,
-    };
-    new(&format!("r{}", dice.roll(60)), &tags, timeout_at)
-}
-
-/// The next command of an existing execution.
-fn execution(dice: &mut Dice, seen: &Snapshot, promise: &PromiseId) -> Command {
-    let open = seen.promises.values().filter(|promise| promise.is_pending());
-    let open = open.filter(|promise| {
-        promise.target().is_some_and(|target| target.starts_with("wasm://shop/Signup@"))
-    });
-    let open: Vec<PromiseId> = open.map(Promise::id).cloned().collect();
-    let Some(task) = (!open.is_empty()).then(|| dice.of(&open)).and_then(|id| seen.tasks.get(&id))
-    else {
-        return Command::PromiseGet { id: promise.clone() };
-    };
-    let claim = Claim { id: task.id.clone(), version: task.version };
-    if task.lease().is_none() {
-        return Command::TaskAcquire { claim, request: claim_request(dice), stall_limit: None };
-    }
-    let (records, logs) = (Vec::new(), Vec::new());
-    match dice.roll(6) {
-        0 => Command::TaskSuspend { claim, records, logs, awaits: [promise.clone()].into() },
-        1 => {
-            let (verdict, value) = (Verdict::Resolved, Value::default());
-            Command::TaskFulfill { claim, records, logs, verdict, value }
-        }
-        roll => {
-            let value = Value::of(&b"[1]"[..]);
-            let settles =
-                (roll > 3).then(|| (dice.of(&[Verdict::Resolved, Verdict::Rejected]), value));
-            let act = FenceOperation::ObjectPromise { id: promise.clone(), settles };
-            let index = CommandIndex(dice.roll(3) as u32);
-            Command::TaskFence { claim, records, logs, actions: vec![FenceAction { index, act }] }
-        }
-    }
-}
+use super::{HandClock, conformance::compare, create, deploy, memory, new, sqlite};
+use crate::{Store, conformance::OBJECTS};
 
 /// Everything that an object holds is removed with its run, even if all of it was created in the
 /// same transaction; then the key can run again. Promises with similar names, or of other objects,

@@ -26,15 +26,13 @@ use tokio::task::JoinHandle;
 
 use super::{
     super::{
-        HandClock, MODULE,
-        admissions::facts,
-        create, deploy,
+        HandClock, MODULE, create, deploy,
         script::{self, Dice},
     },
     database, store,
     waiting::{Gate, Waiters},
 };
-use crate::{Store as _, postgres::PostgresStore};
+use crate::{Store as _, conformance::facts, postgres::PostgresStore};
 
 /// Pairs per database; after these, a new one starts, since the rows accumulate.
 const ROUND: u64 = 40;

@@ -234,3 +234,45 @@ async fn a_former_primary_that_was_told_nothing_is_found_out_and_left() {
     assert!(refused.to_string().contains("former primary"), "{refused}");
     assert!(b.check_writes().await.is_err(), "it is not ready");
 }
+
+/// The standby comes first in the address, and is the primary later.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_with_several_servers_leads_to_the_one_that_takes_writes() {
+    let Some(primary) = Cluster::start(&[]) else { return };
+    let standby = tokio::task::block_in_place(|| primary.standby());
+    let (clock, database) = (HandClock::new(), primary.database().name());
+    let folders = [&standby, &primary].map(|server| server.socket().display().to_string());
+    let url = format!(
+        "postgres://segno@localhost/{database}?host={}&target_session_attrs=read-write",
+        folders.join(",")
+    );
+    let hints = Arc::new(Heard::default());
+    let opened = PostgresStore::open(config(&url), Config::default(), env(&clock), hints).await;
+    let store = opened.unwrap_or_else(|error| panic!("{error}"));
+    let commit = async |id: &str| {
+        for _ in 0..200 {
+            match store.execute(vec![create(id, &[])]).await {
+                Ok(_) => return,
+                Err(StoreError::Away { .. } | StoreError::UnknownOutcome(_)) => {
+                    SystemRuntime.sleep(Millis(50)).await;
+                }
+                Err(error) => panic!("{id}: {error}"),
+            }
+        }
+        panic!("{id} is never committed");
+    };
+    commit("before").await;
+    tokio::task::block_in_place(|| {
+        primary.wait_for(&standby);
+        primary.crash();
+        standby.promote();
+    });
+    commit("after").await;
+    for id in ["before", "after"] {
+        let found = store.read().promise(&id.into()).await.expect("a read");
+        assert!(found.is_some(), "{id}");
+    }
+    store.check_writes().await.expect("it is ready");
+    assert_eq!(standby.sql(&database, "SELECT count(*) FROM promises"), "2");
+    store.close().await;
+}

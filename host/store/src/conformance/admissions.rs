@@ -13,7 +13,7 @@ use segno_core::{
 };
 
 use super::{
-    new,
+    fixture::new,
     script::{Dice, claim_request},
 };
 
@@ -35,7 +35,7 @@ const LIMITS: [(&str, &str); 7] = [
 ];
 
 /// The facts of the module: its shared functions and its limits.
-pub(super) fn facts() -> ModuleFacts {
+pub(crate) fn facts() -> ModuleFacts {
     let rule = |json| serde_json::from_str(json).expect("a rule");
     let limits = LIMITS.map(|(function, json)| (Text::from(function), rule(json)));
     ModuleFacts {

@@ -24,7 +24,11 @@ use segno_core::{
     value::{Payload, Tags, Text, Value},
 };
 
-use super::{MODULE, admissions, new, runs, streams};
+use super::{
+    admissions,
+    fixture::{MODULE, new},
+    runs, streams,
+};
 
 /// Ids used in addition to existing ones.
 const IDS: [&str; 6] = ["a", "users/42", "ключ \u{0}'\"", "a/0", "nobody", "b/1"];
@@ -42,31 +46,31 @@ const TARGETS: [&str; 10] = [
 ];
 
 /// A deterministic random generator: equal seeds give equal scripts.
-pub(super) struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    pub(super) fn roll(&mut self, sides: usize) -> usize {
+    pub(crate) fn roll(&mut self, sides: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         (self.0 >> 11) as usize % sides
     }
 
-    pub(super) fn of<T: Clone>(&mut self, choices: &[T]) -> T {
+    pub(crate) fn of<T: Clone>(&mut self, choices: &[T]) -> T {
         choices[self.roll(choices.len())].clone()
     }
 
-    pub(super) fn once_in(&mut self, sides: usize) -> bool {
+    pub(crate) fn once_in(&mut self, sides: usize) -> bool {
         self.roll(sides) == 0
     }
 }
 
 /// The next command, given the state of the model.
-pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Command {
+pub(crate) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Command {
     let id = pick(dice, seen);
     let other = pick(dice, seen);
     let task = seen.tasks.get(&id);
@@ -588,7 +592,7 @@ fn reason(dice: &mut Dice) -> ReleaseReason {
     }
 }
 
-pub(super) fn claim_request(dice: &mut Dice) -> ClaimRequest {
+pub(crate) fn claim_request(dice: &mut Dice) -> ClaimRequest {
     let holder = Holder { node: node(dice), incarnation: dice.roll(3) as u64 };
     // Nonces use all 64 bits.
     let nonce = u64::MAX - dice.roll(3) as u64;

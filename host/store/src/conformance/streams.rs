@@ -109,8 +109,12 @@ fn items(dice: &mut Dice, content_type: &str) -> StreamItems {
         "text/plain" => StreamItems::bytes(dice.of(&["", "a", "ж\u{0}\n"]).as_bytes()),
         _ => match dice.roll(3) {
             0 => StreamItems::default(),
-            1 => StreamItems::message("{\"a\": \"ж\"}").expect("JSON"),
-            _ => StreamItems::messages(b"[1, [2], 3]").expect("JSON"),
+            1 => json(b"{\"a\": \"\xd0\xb6\"}"),
+            _ => json(b"[1, [2], 3]"),
         },
     }
+}
+
+fn json(body: &[u8]) -> StreamItems {
+    StreamItems::messages(body).unwrap_or_default()
 }
