@@ -14,7 +14,7 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 /// Command blocks that are not run, by file and start of their first line, with the reason. They
 /// are fenced as `text`.
-const NOT_RUN: [(&str, &str, &str); 29] = [
+const NOT_RUN: [(&str, &str, &str); 30] = [
     ("README.md", "cargo install", "compiles the host once more, optimised"),
     ("README.md", "cargo run -- demo", "it has tests of its own, and the second line is this test"),
     ("docs/operating/bench.md", "segno bench", "takes half an hour"),
@@ -46,6 +46,7 @@ const NOT_RUN: [(&str, &str, &str); 29] = [
         "reads a host of the system",
     ),
     ("docs/operating/postgresql.md", "createuser", "needs a PostgreSQL of the system"),
+    ("docs/operating/postgresql.md", "segno doctor --database", "`doctor_database.rs` runs it"),
     (
         "docs/how-to/queries.md",
         "segno start auction/auction",

@@ -214,7 +214,7 @@ pub(super) async fn open(
     config: &mut PostgresConfig,
     env: &Env,
 ) -> Result<OpenedDatabase, PostgresOpenError> {
-    let mut refused = None;
+    let mut refused = Vec::new();
     for server in 0..config.start().servers().len() {
         match open_at(config, env, server).await {
             Ok(opened) => {
@@ -225,14 +225,15 @@ pub(super) async fn open(
                 }
                 return Ok(opened);
             }
-            Err(
-                error
-                @ (PostgresOpenError::Unreachable { .. } | PostgresOpenError::ReadOnly { .. }),
-            ) => drop(refused.get_or_insert(error)),
-            Err(error) => return Err(error),
+            // A standby may not have the database yet.
+            Err(error) => refused.push(error),
         }
     }
-    Err(refused.expect("an address has a server"))
+    let is_elsewhere = |error: &PostgresOpenError| {
+        matches!(error, PostgresOpenError::Unreachable { .. } | PostgresOpenError::ReadOnly { .. })
+    };
+    let telling = refused.iter().position(|error| !is_elsewhere(error)).unwrap_or(0);
+    Err(refused.swap_remove(telling))
 }
 
 async fn open_at(

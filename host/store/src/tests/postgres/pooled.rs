@@ -146,10 +146,11 @@ async fn a_settlement_is_found_by_another_host_without_notifications() {
         value: Value::default(),
     };
     one.execute(vec![settle]).await.expect("it commits");
-    let began = Env::system().clock.elapsed();
+    let machine = Env::system();
+    let began = machine.clock.elapsed();
     while hints.heard.lock().expect("nobody panicked").is_empty() {
         SystemRuntime.sleep(Millis(5)).await;
-        let waited = Env::system().clock.elapsed().saturating_sub(began);
+        let waited = machine.clock.elapsed().saturating_sub(began);
         let most = Duration::from_millis(period.0.unsigned_abs()) * 4;
         assert!(waited < most, "not found after {waited:?}");
     }
