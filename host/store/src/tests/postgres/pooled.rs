@@ -172,7 +172,7 @@ async fn a_failover_behind_a_pooler_loses_nothing_that_was_answered() {
     let url = pooler.url(&database);
     let store = open(&url, &clock, &Config::default()).await.expect("it opens");
     let commit = async |id: &str| {
-        for _ in 0..200 {
+        for _ in 0..20 {
             match store.execute(vec![create(id, &[("target", "poll://w")])]).await {
                 Ok(_) => return,
                 Err(StoreError::Away { .. } | StoreError::UnknownOutcome(_)) => {

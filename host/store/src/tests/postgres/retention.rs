@@ -65,6 +65,38 @@ fn prune(root: &str, before: Timestamp) -> Command {
     Command::Prune { top: root.into(), before, part: false, state: false }
 }
 
+/// A removal writes what was decided before it, so each of these batches inserts twice, in the
+/// order of the other one reversed.
+#[tokio::test(flavor = "multi_thread")]
+async fn batches_that_insert_twice_do_not_wait_for_each_other_until_the_database_intervenes() {
+    let Some(database) = database() else { return };
+    let (clock, engine) = (HandClock::new(), Config::default());
+    let hosts = [store(&database, &clock, &engine).await, store(&database, &clock, &engine).await];
+    deploy(&*hosts[0]).await;
+    let trees = |round: u32| [format!("left-{round}"), format!("right-{round}")];
+    // Before the first removal, which raises the versions of new tasks.
+    for root in (0..6).flat_map(trees) {
+        tree(&hosts[0], &root).await;
+    }
+    clock.advance(Millis(10));
+    for round in 0..6 {
+        let trees = trees(round);
+        let ids = [format!("a-{round}"), format!("b-{round}")];
+        let batch = |first: &str, root: &str, last: &str| {
+            vec![create(first, &[]), prune(root, clock.now()), create(last, &[])]
+        };
+        let (one, two) = tokio::join!(
+            hosts[0].execute(batch(&ids[0], &trees[0], &ids[1])),
+            hosts[1].execute(batch(&ids[1], &trees[1], &ids[0]))
+        );
+        for replies in [one.expect("replies"), two.expect("replies")] {
+            let gone = |reply: &Reply| matches!(reply, Reply::Pruned(PruneResult::Gone { .. }));
+            assert!(gone(&replies[1]), "{:?}", replies[1]);
+        }
+    }
+    assert_eq!(database.deadlocks(), [""; 0]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn hosts_that_remove_the_same_trees_remove_each_of_them_once() {
     let Some(database) = database() else { return };

@@ -4,11 +4,12 @@
 //!
 //! `SEGNO_STRICT` sets the length of the scripts (80).
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use futures::future::join_all;
 use segno_core::{
-    command::Command, config::Config, invariants, promise::Verdict, time::Millis, value::Value,
+    command::Command, config::Config, id::Digest, invariants, promise::Verdict, time::Millis,
+    value::Value,
 };
 use segno_env::{Clock as _, Runtime as _, SystemRuntime};
 use throwaway_postgres::{Cluster, StrictServer, Strictness};
@@ -22,7 +23,7 @@ use super::{
     },
     open,
 };
-use crate::{Store as _, StoreError};
+use crate::{NewModule, Store as _, StoreError};
 
 const STRICT: Strictness = Strictness { keeps_sessions: false, conflicts: 20 };
 
@@ -134,4 +135,25 @@ async fn a_server_that_refuses_to_notify_is_asked_once() {
         assert_eq!(count, 1, "{statement}: {refused:?}");
     }
     assert_eq!(refused.len(), 2, "{refused:?}");
+}
+
+/// Modules are written without a batch.
+#[tokio::test(flavor = "multi_thread")]
+async fn modules_are_kept_and_removed_whatever_commits_fail() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let strict = StrictServer::before(cluster, Strictness { conflicts: 60, ..STRICT });
+    let (database, clock) = (cluster.database(), HandClock::new());
+    let url = strict.url(cluster, &database.name());
+    let store = open(&url, &clock, &Config::default()).await.expect("it opens");
+    for number in 0..8_u8 {
+        let component: Arc<[u8]> = Arc::from([number]);
+        let digest = Digest::of(&component);
+        let module = NewModule::plain(digest, component, clock.now());
+        store.modules().put(module).await.expect("it is kept");
+        store.check_writes().await.expect("it writes");
+        assert!(store.modules().remove(digest, clock.now()).await.expect("an answer"));
+    }
+    store.wipe().await.expect("it is wiped");
+    assert!(strict.conflicts() > 8, "{} commits failed", strict.conflicts());
+    store.close().await;
 }

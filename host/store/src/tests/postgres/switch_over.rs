@@ -250,7 +250,7 @@ async fn an_address_with_several_servers_leads_to_the_one_that_takes_writes() {
     let opened = PostgresStore::open(config(&url), Config::default(), env(&clock), hints).await;
     let store = opened.unwrap_or_else(|error| panic!("{error}"));
     let commit = async |id: &str| {
-        for _ in 0..200 {
+        for _ in 0..20 {
             match store.execute(vec![create(id, &[])]).await {
                 Ok(_) => return,
                 Err(StoreError::Away { .. } | StoreError::UnknownOutcome(_)) => {
