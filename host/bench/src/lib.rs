@@ -19,6 +19,7 @@ mod bare_guest;
 mod context;
 mod harness;
 mod store_only;
+mod streams;
 
 mod check;
 mod cold_start;
@@ -99,6 +100,8 @@ pub enum BenchScenario {
     Resume,
     /// Continuing a workflow of a million records
     Long,
+    /// Appends to one stream and to 1,000, and the delay to a reader
+    Streams,
     /// No-ops beside guests that compute without a pause
     #[value(alias = "fairness")]
     Fairness,
@@ -185,6 +188,7 @@ async fn run(scenario: BenchScenario, context: &Arc<BenchContext>) -> anyhow::Re
         BenchScenario::Memory => return memory::run(context).await,
         BenchScenario::ColdStart => return cold_start::run(context).await,
         BenchScenario::Lists => return lists::run(context).await,
+        BenchScenario::Streams => return streams::run(context).await,
         BenchScenario::Check => return check::run(context).await,
         BenchScenario::Limits => return limits::run(context).await,
         BenchScenario::Fairness => return cpu_fairness::run(context).await,

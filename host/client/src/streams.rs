@@ -10,6 +10,7 @@ use super::{Client, ClientError};
 
 /// Longest wait of the host for new data.
 const LONG_POLL: Duration = Duration::from_secs(20);
+const JSON: &str = "application/json";
 
 /// Data of a stream.
 #[derive(Debug, Clone, Default)]
@@ -41,12 +42,43 @@ impl Client {
         offset: &str,
         waits: bool,
     ) -> Result<StreamData, ClientError> {
+        self.read_at(&["v1", "stream", id, "stream", name], offset, waits).await
+    }
+
+    /// Creates a stream of JSON messages that belongs to no invocation, unless it exists.
+    pub async fn create_stream(&self, path: &str) -> Result<(), ClientError> {
+        let request = self.request(Method::PUT, &["v1", "stream", path]);
+        self.send(request.header(header::CONTENT_TYPE, JSON)).await.map(drop)
+    }
+
+    /// Appends to a stream of JSON messages that belongs to no invocation: a message, or a list of
+    /// messages.
+    pub async fn append_to_stream(&self, path: &str, json: String) -> Result<(), ClientError> {
+        let request = self.request(Method::POST, &["v1", "stream", path]).body(json);
+        self.send(request.header(header::CONTENT_TYPE, JSON)).await.map(drop)
+    }
+
+    /// Reads a stream that belongs to no invocation, as [`stream`](Self::stream).
+    pub async fn read_stream(
+        &self,
+        path: &str,
+        offset: &str,
+        waits: bool,
+    ) -> Result<StreamData, ClientError> {
+        self.read_at(&["v1", "stream", path], offset, waits).await
+    }
+
+    async fn read_at(
+        &self,
+        path: &[&str],
+        offset: &str,
+        waits: bool,
+    ) -> Result<StreamData, ClientError> {
         let query = match waits {
             true => json!({ "offset": offset, "live": "long-poll" }),
             false => json!({ "offset": offset }),
         };
-        let path = ["v1", "stream", id, "stream", name];
-        let request = self.request_with(Method::GET, &path, &query);
+        let request = self.request_with(Method::GET, path, &query);
         let response = self.send(self.patient(request, LONG_POLL)).await?;
         let text = |name: &str| {
             let value = response.headers().get(name).and_then(|value| value.to_str().ok());

@@ -69,6 +69,7 @@ pub(crate) static SECTIONS: [DocumentGroup; 6] = [
             document!("Verify a workflow", "docs/how-to/verify.md"),
             document!("Bundles", "docs/how-to/bundles.md"),
             document!("Clients for programs", "docs/how-to/clients.md"),
+            document!("Streams", "docs/how-to/streams.md"),
             document!("Coding assistants", "docs/how-to/mcp.md"),
         ],
     },

@@ -10,7 +10,7 @@ use tests::documents::repository;
 
 /// Names with several definitions of one concept: a value of the core and its form in the API, one
 /// role for both databases, or a word of the SDK and its counterpart in the host.
-const SHARED: [&str; 32] = [
+const SHARED: [&str; 33] = [
     "CommitFailure",
     "CommittedBatch",
     "Condition",
@@ -36,6 +36,7 @@ const SHARED: [&str; 32] = [
     "Request",
     "RetryPolicy",
     "StateStatements",
+    "StreamDataStatements",
     "Submission",
     "TaskState",
     "Timestamp",

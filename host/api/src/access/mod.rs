@@ -231,7 +231,7 @@ pub(crate) async fn guard(
     next: Next,
 ) -> Result<Response, ApiError> {
     let path = request.uri().path();
-    let allowed = path.starts_with(super::streams::PREFIX) && api.origins.allow(&request);
+    let allowed = path.starts_with(super::streams::headers::PREFIX) && api.origins.allow(&request);
     api.access.check_sender(&request, allowed)?;
     if !matches!(path, "/" | "/health" | "/ready") && !super::served::serves(path) {
         let now = api.host.env.clock.now();

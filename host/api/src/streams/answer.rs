@@ -11,7 +11,7 @@ use segno_core::{
 
 use super::{
     super::{ApiError, problem_kind::ProblemKind, state::unexpected},
-    CLOSED, EXPECTED_SEQ, EXPIRES_AT, NEXT_OFFSET, PRODUCER_EPOCH, RECEIVED_SEQ, TTL,
+    headers::{CLOSED, EXPECTED_SEQ, EXPIRES_AT, NEXT_OFFSET, PRODUCER_EPOCH, RECEIVED_SEQ, TTL},
     offset::offset,
 };
 

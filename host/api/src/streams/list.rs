@@ -4,7 +4,7 @@ use axum::{Json, extract::State};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use segno_core::{id::StreamId, stream::DurableStream};
 
-use super::{PREFIX, offset::offset};
+use super::{headers::PREFIX, offset::offset};
 use crate::{
     Api, ApiError,
     body::PathSegment,

@@ -13,11 +13,8 @@ use segno_engine::{notifier::SettlementNotice, stream_watch::StreamWatch};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::{
+    found::{FoundStream, ReadFailure, data, extend_lifetime, find, set_cursor, set_data_headers},
     offset::ReadStart,
-    read::{
-        FoundStream, ReadFailure, ReadQuery, data, extend_lifetime, find, set_cursor,
-        set_data_headers,
-    },
 };
 use crate::{Api, ApiError};
 
@@ -98,7 +95,7 @@ pub(super) async fn long_poll(
     api: &Api,
     id: &StreamId,
     start: ReadStart,
-    query: &ReadQuery,
+    cursor: Option<&str>,
 ) -> Result<Response, ApiError> {
     let mut reader = LiveReader::new(api, id);
     let until = api.host.env.clock.now() + LONG_POLL;
@@ -124,7 +121,7 @@ pub(super) async fn long_poll(
     };
     let headers = answer.headers_mut();
     set_data_headers(headers, &found.stream, part.end, is_last, closed);
-    set_cursor(api, headers, query.cursor.as_deref());
+    set_cursor(api, headers, cursor);
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     if !part.data.is_empty() {
         *answer.body_mut() = Body::from(part.into_body(&found.stream));

@@ -8,6 +8,8 @@
 mod answer;
 mod cursor;
 mod encoding;
+mod found;
+pub(crate) mod headers;
 pub(crate) mod list;
 mod live;
 mod offset;
@@ -25,26 +27,11 @@ use axum::{
     routing,
 };
 
+use self::headers::{
+    CLOSED, CURSOR, EXPECTED_SEQ, EXPIRES_AT, NEXT_OFFSET, PRODUCER_EPOCH, PRODUCER_SEQ,
+    RECEIVED_SEQ, TTL, UP_TO_DATE,
+};
 use super::{Api, access, metrics};
-
-/// The address under which all streams are.
-pub(crate) const PREFIX: &str = "/v1/stream/";
-
-pub(crate) const NEXT_OFFSET: HeaderName = HeaderName::from_static("stream-next-offset");
-const UP_TO_DATE: HeaderName = HeaderName::from_static("stream-up-to-date");
-const CURSOR: HeaderName = HeaderName::from_static("stream-cursor");
-pub(crate) const CLOSED: HeaderName = HeaderName::from_static("stream-closed");
-const LABEL: HeaderName = HeaderName::from_static("stream-seq");
-const TTL: HeaderName = HeaderName::from_static("stream-ttl");
-const EXPIRES_AT: HeaderName = HeaderName::from_static("stream-expires-at");
-const FORKED_FROM: HeaderName = HeaderName::from_static("stream-forked-from");
-const FORK_OFFSET: HeaderName = HeaderName::from_static("stream-fork-offset");
-const FORK_SUB_OFFSET: HeaderName = HeaderName::from_static("stream-fork-sub-offset");
-const PRODUCER_ID: HeaderName = HeaderName::from_static("producer-id");
-const PRODUCER_EPOCH: HeaderName = HeaderName::from_static("producer-epoch");
-const PRODUCER_SEQ: HeaderName = HeaderName::from_static("producer-seq");
-const EXPECTED_SEQ: HeaderName = HeaderName::from_static("producer-expected-seq");
-const RECEIVED_SEQ: HeaderName = HeaderName::from_static("producer-received-seq");
 
 /// The headers that pages of allowed origins may read.
 const HEADERS: [HeaderName; 12] = [

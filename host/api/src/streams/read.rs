@@ -6,56 +6,24 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, Uri, header},
     response::{IntoResponse as _, Response},
 };
-use segno_core::{
-    command::Command,
-    id::StreamId,
-    reply::{Refusal, Reply, StreamRefusal},
-    stream::{DurableStream, StreamStatus},
-};
+use segno_core::{id::StreamId, stream::DurableStream};
 use serde::Deserialize;
 
 use super::{
-    CURSOR, UP_TO_DATE,
-    answer::{refused, set, set_end, set_lifetime},
-    cursor::cursor,
-    encoding::StreamPart,
+    answer::{set, set_end, set_lifetime},
+    found::{FoundStream, data, extend_lifetime, find, set_data_headers},
     live,
     offset::{ReadStart, offset},
     server_sent,
 };
 use crate::{Api, ApiError, body::PathSegment};
 
-/// Bytes of data in one answer, unless one append is larger.
-const READ_BYTES: usize = 1 << 20;
-
 /// Parameters of a read.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct ReadQuery {
+struct ReadQuery {
     offset: Option<String>,
     live: Option<String>,
-    pub(super) cursor: Option<String>,
-}
-
-/// A stream and what is known of its end.
-#[derive(Debug, Clone)]
-pub(super) struct FoundStream {
-    pub(super) stream: DurableStream,
-    /// True if nothing can be appended.
-    pub(super) closed: bool,
-}
-
-/// Reason why a stream is not read.
-pub(super) enum ReadFailure {
-    Refused(Refusal),
-    /// The execution has not written the stream yet.
-    NotYet,
-    Failed(ApiError),
-}
-
-impl From<ApiError> for ReadFailure {
-    fn from(error: ApiError) -> Self {
-        Self::Failed(error)
-    }
+    cursor: Option<String>,
 }
 
 /// `GET`: reads from an offset.
@@ -70,8 +38,10 @@ pub(super) async fn read(
     let start = query.offset.as_deref().map(ReadStart::parse).transpose()?;
     match (query.live.as_deref(), start) {
         (None, start) => at_once(&api, &id, start.unwrap_or(ReadStart::At(0)), &headers).await,
-        (Some("long-poll"), Some(start)) => live::long_poll(&api, &id, start, &query).await,
-        (Some("sse"), Some(start)) => server_sent::events(&api, id, start, query, &headers).await,
+        (Some("long-poll"), Some(start)) => {
+            live::long_poll(&api, &id, start, query.cursor.as_deref()).await
+        }
+        (Some("sse"), Some(start)) => server_sent::events(&api, id, start, query.cursor).await,
         (Some("long-poll" | "sse"), None) => {
             Err(ApiError::BadQuery("`offset` is missing: a live read needs one".to_owned()))
         }
@@ -146,95 +116,7 @@ async fn at_once(
     Ok(answer)
 }
 
-/// Sets the headers of an answer with data up to `end`.
-pub(super) fn set_data_headers(
-    headers: &mut HeaderMap,
-    stream: &DurableStream,
-    end: u64,
-    is_last: bool,
-    closed: bool,
-) {
-    set(headers, header::CONTENT_TYPE, &stream.content_type);
-    set_end(headers, end, closed);
-    if is_last {
-        headers.insert(UP_TO_DATE, HeaderValue::from_static("true"));
-    }
-}
-
-/// Sets the cursor of an answer to a live read.
-pub(super) fn set_cursor(api: &Api, headers: &mut HeaderMap, given: Option<&str>) {
-    set(headers, CURSOR, &next_cursor(api, given));
-}
-
-/// The cursor of an answer to a live read.
-pub(super) fn next_cursor(api: &Api, given: Option<&str>) -> String {
-    cursor(api.host.env.clock.now(), given, api.host.env.runtime.nonce())
-}
-
-/// The data from a position on.
-pub(super) async fn data(
-    api: &Api,
-    found: &FoundStream,
-    from: u64,
-) -> Result<StreamPart, ApiError> {
-    if from >= found.stream.tail {
-        return Ok(StreamPart { data: Vec::new(), end: from });
-    }
-    let store = api.look().await?;
-    let chunks = store.read().stream_data(&found.stream.id, from, READ_BYTES).await?;
-    Ok(StreamPart::of(&chunks, from))
-}
-
-/// Finds a stream that was not deleted and has not expired.
-pub(super) async fn find(api: &Api, id: &StreamId) -> Result<FoundStream, ReadFailure> {
-    let store = api.look().await?;
-    let stored = store.read().stream(id).await.map_err(ApiError::from)?;
-    let owner = match id.owner() {
-        Some(owner) => store.read().promise(&owner).await.map_err(ApiError::from)?,
-        None => None,
-    };
-    let is_pending = owner.as_ref().is_some_and(|row| row.promise.is_pending());
-    let absent = || ReadFailure::Refused(StreamRefusal::NotFound(id.clone()).into());
-    let Some(stream) = stored else {
-        return Err(if is_pending { ReadFailure::NotYet } else { absent() });
-    };
-    match stream.status(api.host.env.clock.now()) {
-        StreamStatus::Gone => Err(ReadFailure::Refused(StreamRefusal::Gone(id.clone()).into())),
-        StreamStatus::Expired => Err(absent()),
-        StreamStatus::Closed => Ok(FoundStream { stream, closed: true }),
-        StreamStatus::Open => {
-            let closed = id.owner().is_some() && !is_pending;
-            Ok(FoundStream { stream, closed })
-        }
-    }
-}
-
-/// Extends the lifetime of a stream that expires when nobody uses it.
-pub(super) async fn extend_lifetime(api: &Api, stream: &DurableStream) -> Result<(), ApiError> {
-    if stream.is_extended_by_read(api.host.env.clock.now()) {
-        let touched = api.execute(Command::StreamTouch { id: stream.id.clone() }).await?;
-        if let Reply::Refused(refusal) = touched {
-            tracing::debug!(%refusal, "a stream ended while it was read");
-        }
-    }
-    Ok(())
-}
-
 fn etag(stream: &DurableStream, from: u64, end: u64, closed: bool) -> String {
     let closed = if closed { ":c" } else { "" };
     format!("\"{}:{}:{}{closed}\"", stream.created_at.0, offset(from), offset(end))
-}
-
-impl ReadFailure {
-    /// The answer for the failure.
-    pub(super) fn answer(self) -> Result<Response, ApiError> {
-        match self {
-            Self::Refused(refusal) => Ok(refused(&refusal)),
-            Self::NotYet => Err(ApiError::refused(
-                crate::problem_kind::UNKNOWN_STREAM,
-                "the execution has not written this stream yet; a live read waits for it",
-            )),
-            Self::Failed(error) => Err(error),
-        }
-    }
 }

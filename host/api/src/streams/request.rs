@@ -11,8 +11,12 @@ use segno_core::{
 };
 
 use super::{
-    super::ApiError, CLOSED, EXPIRES_AT, FORK_OFFSET, FORK_SUB_OFFSET, FORKED_FROM, LABEL, PREFIX,
-    PRODUCER_EPOCH, PRODUCER_ID, PRODUCER_SEQ, TTL, offset::position,
+    super::ApiError,
+    headers::{
+        CLOSED, EXPIRES_AT, FORK_OFFSET, FORK_SUB_OFFSET, FORKED_FROM, LABEL, PREFIX,
+        PRODUCER_EPOCH, PRODUCER_ID, PRODUCER_SEQ, TTL,
+    },
+    offset::position,
 };
 
 /// Longest lifetime of an idle stream: 100 years, in seconds.

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use axum::{
     Extension,
     body::Body,
-    http::{HeaderMap, HeaderName, HeaderValue, header},
+    http::{HeaderName, HeaderValue, header},
     response::{IntoResponse as _, Response},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -19,9 +19,9 @@ use serde::Serialize;
 
 use super::{
     encoding::StreamPart,
+    found::{FoundStream, ReadFailure, data, extend_lifetime, find, next_cursor},
     live::LiveReader,
     offset::{ReadStart, offset},
-    read::{FoundStream, ReadFailure, ReadQuery, data, extend_lifetime, find, next_cursor},
 };
 use crate::{Api, ApiError, EndsWithClient};
 
@@ -69,8 +69,7 @@ pub(super) async fn events(
     api: &Api,
     id: StreamId,
     start: ReadStart,
-    query: ReadQuery,
-    _headers: &HeaderMap,
+    cursor: Option<String>,
 ) -> Result<Response, ApiError> {
     let mut live = LiveReader::new(api, &id);
     let until = api.host.env.clock.now() + CONNECTION;
@@ -93,7 +92,7 @@ pub(super) async fn events(
         api: api.clone(),
         live,
         encoding,
-        cursor: query.cursor,
+        cursor,
         position,
         until,
         is_first: true,

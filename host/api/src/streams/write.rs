@@ -15,8 +15,8 @@ use segno_core::{
 
 use super::{
     super::{Api, ApiError, body::PathSegment, state::unexpected},
-    PRODUCER_EPOCH, PRODUCER_SEQ,
     answer::{refused, replied, set, set_end},
+    headers::{PRODUCER_EPOCH, PRODUCER_SEQ},
     request,
 };
 
