@@ -21,7 +21,7 @@ use std::{
 use segno_core::invariants::{PREDICATES, STEP_PREDICATES};
 
 use bench::{Bench, Part, root};
-use table::{Mutation, journals, limits, objects, promises, succession, tasks, upkeep};
+use table::{Mutation, journals, limits, objects, promises, streams, succession, tasks, upkeep};
 
 const CORE: &[Part] = &[
     of_the_core(tasks::MUTATIONS),
@@ -30,6 +30,7 @@ const CORE: &[Part] = &[
     of_the_core(upkeep::MUTATIONS),
     of_the_core(objects::MUTATIONS),
     of_the_core(limits::MUTATIONS),
+    of_the_core(streams::MUTATIONS),
     of_the_core(succession::MUTATIONS),
 ];
 

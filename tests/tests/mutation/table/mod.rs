@@ -4,6 +4,7 @@ pub(super) mod journals;
 pub(super) mod limits;
 pub(super) mod objects;
 pub(super) mod promises;
+pub(super) mod streams;
 pub(super) mod succession;
 pub(super) mod tasks;
 pub(super) mod upkeep;

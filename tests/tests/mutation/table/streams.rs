@@ -1,0 +1,77 @@
+//! Defects in streams.
+
+use super::Mutation;
+
+const CLAIMED: &str = "an_activity_appends_under_its_claim_to_the_stream_of_its_workflow";
+const ONCE: &str = "a_batch_of_a_producer_is_stored_once_and_in_order";
+const RECORDED: &str = "a_workflow_appends_with_its_records_once";
+const FORKED: &str = "a_fork_of_an_execution_shares_what_was_written_by_then";
+const GROWS: &str = "a_stream_grows_until_it_is_closed";
+const GONE: &str = "a_fork_has_the_beginning_and_goes_its_own_way";
+
+pub(crate) const MUTATIONS: &[Mutation] = &[
+    Mutation {
+        what: "an attempt that lost its claim appends",
+        file: "transition/streams/append.rs",
+        says: "self.claimed(claim)?;",
+        would_say: "",
+        tests: CLAIMED,
+        killer: CLAIMED,
+    },
+    Mutation {
+        what: "an activity appends to the stream of any execution",
+        file: "transition/streams/append.rs",
+        says: "if owner.as_ref() != Some(&claim.id) && owner != maker {",
+        would_say: "if owner.as_ref() != Some(&claim.id) && owner != maker && false {",
+        tests: CLAIMED,
+        killer: CLAIMED,
+    },
+    Mutation {
+        what: "a batch that is sent again is stored again",
+        file: "transition/streams/append.rs",
+        says: "if *seq <= known.seq {",
+        would_say: "if *seq < known.seq {",
+        tests: ONCE,
+        killer: ONCE,
+    },
+    Mutation {
+        what: "something is appended after the end",
+        file: "transition/streams/append.rs",
+        says: "return Err(StreamRefusal::Closed { id: new.id.clone(), tail: stream.tail }.into());",
+        would_say: "",
+        tests: GROWS,
+        killer: GROWS,
+    },
+    Mutation {
+        what: "items of recorded commands are appended again",
+        file: "transition/fence.rs",
+        says: "actions.iter().filter(|action| recorded.contains(&action.index.0));",
+        would_say: "actions.iter();",
+        tests: RECORDED,
+        killer: RECORDED,
+    },
+    Mutation {
+        what: "an item is recorded that cannot be stored",
+        file: "transition/fence.rs",
+        says: "draft.may_append_items(&claim.id, items())?;",
+        would_say: "let _ = items;",
+        tests: RECORDED,
+        killer: RECORDED,
+    },
+    Mutation {
+        what: "a fork has what an open activity wrote, which runs again",
+        file: "transition/streams/create.rs",
+        says: "writer.is_some_and(|writer| completed.contains(writer))",
+        would_say: "writer.is_some() || completed.is_empty()",
+        tests: FORKED,
+        killer: FORKED,
+    },
+    Mutation {
+        what: "a deleted stream makes room while forks of it exist",
+        file: "transition/streams/remove.rs",
+        says: "if stream.forks > 0 {",
+        would_say: "if false {",
+        tests: GONE,
+        killer: GONE,
+    },
+];
