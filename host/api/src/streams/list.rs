@@ -20,6 +20,7 @@ const ESCAPED: &AsciiSet =
 /// read and written by the Durable Streams protocol.
 #[utoipa::path(
     get, path = "/v1/invocations/{id}/streams", tag = "invocations",
+    operation_id = "streams",
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
     responses((status = 200, body = StreamList), Refusals),
 )]

@@ -59,7 +59,7 @@ pub enum StreamRefusal {
         limit: u64,
     },
     /// A client may not do this to the stream of an execution.
-    #[error("`{id}` is a stream of an execution, which {rule}")]
+    #[error("`{id}` is a stream of an execution: {rule}")]
     OfExecution {
         id: StreamId,
         /// The rule that the request breaks.

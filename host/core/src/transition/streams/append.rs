@@ -23,7 +23,7 @@ pub(crate) fn append(draft: &mut DecisionDraft<'_>, new: &StreamAppend) -> Resul
     if let Some(owner) = new.id.owner() {
         draft.touch(&owner);
         if new.closes && new.claim.is_none() {
-            let rule = "closes it, at its end at the latest";
+            let rule = "only the execution closes it, at its end at the latest";
             return Err(StreamRefusal::OfExecution { id: new.id.clone(), rule }.into());
         }
     }

@@ -34,7 +34,7 @@ fn make(draft: &mut DecisionDraft<'_>, new: &NewStream) -> Result<Reply, Refusal
     new.id.check().map_err(StreamRefusal::from)?;
     draft.may_have_stream(&new.id)?;
     if new.id.owner().is_some() && (new.closed || new.lifetime.is_some()) {
-        let rule = "ends with its execution, and has no lifetime of its own";
+        let rule = "it ends with the execution, and has no lifetime of its own";
         return Err(StreamRefusal::OfExecution { id: new.id.clone(), rule }.into());
     }
     draft.check_stream_size(0, &new.items)?;
