@@ -40,6 +40,7 @@ fn every_scenario_is_measured_with_its_floor() {
         "timers",
         "resume",
         "long",
+        "streams",
         "fairness",
         "overload",
         "cold-start",

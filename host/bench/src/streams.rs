@@ -24,7 +24,8 @@ pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> 
     let mut commits = BaselineDatabase::new(place.path()).await?;
     let alone = context.size(2_000, 40);
     let streams = context.size(1_000, 70);
-    let each = context.size(20, 2);
+    let each = context.size(20, 10);
+    let requests = context.size(2_000, 100);
     let client = server.client().clone();
     client.create_stream("one").await?;
     for stream in 0..streams {
@@ -52,7 +53,6 @@ pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> 
         delay_50.push(percentile(&delays, 50));
         delay_99.push(percentile(&delays, 99));
 
-        let requests = alone.div_ceil(BATCH).max(2);
         let batch = format!("[{}]", vec!["\"token\""; BATCH as usize].join(","));
         let (before, stopwatch) = (cpu_of_us(server.pid())?, Stopwatch::start());
         for _ in 0..requests {
