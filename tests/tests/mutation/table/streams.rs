@@ -74,4 +74,28 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
         tests: GONE,
         killer: GONE,
     },
+    Mutation {
+        what: "a stream does not count its bytes",
+        file: "transition/streams/mod.rs",
+        says: "stream.bytes += items.data.len() as u64;",
+        would_say: "",
+        tests: GROWS,
+        killer: "a_stream_has_its_data",
+    },
+    Mutation {
+        what: "a stream stays when its execution is removed",
+        file: "view/promises.rs",
+        says: "self.lookups.streams.remove(id);",
+        would_say: "",
+        tests: "a_client_writes_the_stream_of_an_execution_but_does_not_end_it",
+        killer: "a_stream_belongs_to_an_execution_that_exists",
+    },
+    Mutation {
+        what: "a source does not count its forks",
+        file: "transition/streams/create.rs",
+        says: "source.forks = source.forks.saturating_add(1);",
+        would_say: "",
+        tests: GONE,
+        killer: "a_source_counts_its_forks",
+    },
 ];
