@@ -37,10 +37,12 @@ async fn a_stream_is_listed_printed_and_followed() {
 
     let absent = stream(&host, &["relayed", "nothing"]).await;
     let said = String::from_utf8_lossy(&absent.stderr).into_owned();
-    assert!(
-        !absent.status.success() && said.contains("no stream `relayed/stream/nothing`"),
-        "{said}"
-    );
+    assert_eq!(absent.status.code(), Some(3), "{said}");
+    assert!(said.contains("`relayed` has no stream `nothing`; it has `log`, `tokens`"), "{said}");
+    let unknown = stream(&host, &["nobody", "tokens"]).await;
+    let said = String::from_utf8_lossy(&unknown.stderr).into_owned();
+    assert_eq!(unknown.status.code(), Some(3), "{said}");
+    assert!(said.contains("there is no invocation `nobody`"), "{said}");
     let bad = stream(&host, &["relayed", "tokens", "--offset", "7"]).await;
     let said = String::from_utf8_lossy(&bad.stderr).into_owned();
     assert!(said.contains("give the `Stream-Next-Offset` of an answer"), "{said}");
