@@ -169,12 +169,18 @@ impl<'a> AttemptStream<'a> {
     }
 }
 
+/// True for the content type of a stream of messages, with parameters or without.
+pub(crate) fn is_json(content_type: &str) -> bool {
+    let media = content_type.split(';').next().unwrap_or_default().trim();
+    media.eq_ignore_ascii_case(JSON)
+}
+
 fn encoded<T: Serialize + ?Sized>(name: &str, item: &T) -> Result<Payload> {
     payload::encode(&format!("the item of the stream `{name}`"), item)
 }
 
 fn raw(name: &str, content_type: &str, bytes: &[u8]) -> Result<Payload> {
-    if content_type.eq_ignore_ascii_case(JSON) {
+    if is_json(content_type) {
         let message = format!(
             "bytes cannot be appended to `{name}`, a stream of JSON: set its content type, or append a value"
         );

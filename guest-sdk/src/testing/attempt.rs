@@ -108,10 +108,20 @@ impl PlannedAttempt {
                 let (doubles, common, progress) =
                     (doubles.clone(), common.clone(), self.progress.clone());
                 let secrets = lock(&doubles).secrets.clone();
-                let key = self.key.clone();
-                let attempt = Box::new(TestAttempt { key, doubles, common, progress });
-                let outcome =
-                    attempt::perform(Some(entry), entry.name, &self.input, facts, attempt);
+                let (key, refused) = (self.key.clone(), Arc::default());
+                let attempt =
+                    TestAttempt { key, doubles, common, progress, refused: Arc::clone(&refused) };
+                let outcome = attempt::perform(
+                    Some(entry),
+                    entry.name,
+                    &self.input,
+                    facts,
+                    Box::new(attempt),
+                );
+                let outcome = match (outcome, lock(&refused).take()) {
+                    (wit::Outcome::Success(_), Some(refused)) => wit::Outcome::Failure(refused),
+                    (outcome, _) => outcome,
+                };
                 without(&secrets, entry.name, outcome)
             }
             AttemptSubject::Double(name) | AttemptSubject::Final(name) => {
@@ -171,6 +181,9 @@ struct TestAttempt {
     doubles: Arc<Mutex<Doubles>>,
     common: Arc<Mutex<TestState>>,
     progress: Arc<Mutex<Option<Payload>>>,
+    /// The refusal of an item of a stream. Nothing is appended after it, and the attempt cannot
+    /// succeed.
+    refused: Arc<Mutex<Option<wit::Failure>>>,
 }
 
 impl AttemptOperations for TestAttempt {
@@ -211,9 +224,13 @@ impl AttemptOperations for TestAttempt {
         content_type: &str,
         item: &Payload,
     ) -> Result<(), wit::Failure> {
+        if let Some(refused) = &*lock(&self.refused) {
+            return Err(refused.clone());
+        }
         let owner = streams::owner(&self.key);
         let (of, item) = ((name, content_type), item.clone());
-        lock(&self.common).streams.append(owner, of, &self.key, item)
+        let appended = lock(&self.common).streams.append(owner, of, &self.key, item);
+        appended.inspect_err(|refused| *lock(&self.refused) = Some(refused.clone()))
     }
 
     fn files(&self) -> &dyn FileSystem {

@@ -2,7 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::{bindings::segno::workflow::types as wit, error::Error, payload::Payload};
+use crate::{
+    bindings::segno::workflow::types as wit, error::Error, payload::Payload, stream::is_json,
+};
+
+/// Maximum length of a name, in bytes.
+const NAME_BYTES_MAX: usize = 1_024;
 
 /// The streams of all invocations, by invocation and name.
 #[derive(Default)]
@@ -25,6 +30,7 @@ impl TestStreams {
         writer: &str,
         item: Payload,
     ) -> Result<(), wit::Failure> {
+        check(name, content_type)?;
         let stream = self.at(invocation, name, content_type);
         let refused = if stream.is_closed {
             Some(format!("the stream `{name}` is closed: nothing can be appended"))
@@ -43,14 +49,22 @@ impl TestStreams {
         Ok(())
     }
 
-    pub(super) fn close(&mut self, invocation: &str, name: &str, content_type: &str) {
+    /// Closes a stream, as the host does.
+    pub(super) fn close(
+        &mut self,
+        invocation: &str,
+        name: &str,
+        content_type: &str,
+    ) -> Result<(), wit::Failure> {
+        check(name, content_type)?;
         self.at(invocation, name, content_type).is_closed = true;
+        Ok(())
     }
 
     /// Number of positions that a call has appended.
     pub(super) fn kept(&self, invocation: &str, name: &str, writer: &str) -> u64 {
         let Some(stream) = self.0.get(&(invocation.to_owned(), name.to_owned())) else { return 0 };
-        let is_json = stream.content_type.eq_ignore_ascii_case("application/json");
+        let is_json = is_json(&stream.content_type);
         let length = |item: &Payload| match item {
             _ if is_json => 1,
             Payload::Bytes(bytes) => bytes.len() as u64,
@@ -75,6 +89,24 @@ impl TestStreams {
             ..TestStream::default()
         })
     }
+}
+
+/// Refuses the names and content types that a host refuses.
+fn check(name: &str, content_type: &str) -> Result<(), wit::Failure> {
+    let is_name = matches!(name.len(), 1..=NAME_BYTES_MAX) && !name.contains('/');
+    let is_type = content_type
+        .split_once('/')
+        .is_some_and(|(kind, rest)| !kind.is_empty() && !rest.is_empty());
+    let message = match (is_name, is_type) {
+        (true, true) => return Ok(()),
+        (false, _) => format!(
+            "the name of a stream has 1 to {NAME_BYTES_MAX} bytes and no slash, and `{name}` is none"
+        ),
+        (true, false) => format!(
+            "the content type of the stream `{name}` is `{content_type}`: write one such as application/json or text/plain"
+        ),
+    };
+    Err(Error::terminal(400, message).into_failure())
 }
 
 /// The invocation whose streams a call writes: the one that made the call.

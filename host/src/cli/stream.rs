@@ -1,7 +1,7 @@
 //! `segno stream`.
 
 use clap::Args;
-use segno_api::model::{Problem, StreamView};
+use segno_api::model::StreamView;
 use segno_client::{Client, ClientError, StreamData};
 use serde_json::value::RawValue;
 
@@ -53,12 +53,7 @@ impl StreamArgs {
         let (client, Self { id, name, follow, mut offset }) = (host()?, self);
         let Some(name) = name else { return list(&client, &id, console).await };
         loop {
-            let data = match client.stream(&id, &name, &offset, follow).await {
-                Err(ClientError::Refused(problem)) if problem.code == "unknown-stream" => {
-                    return Err(missing(&client, &id, &name, problem).await.into());
-                }
-                read => read?,
-            };
+            let data = client.stream(&id, &name, &offset, follow).await?;
             print(&data, console)?;
             let is_over = data.closed || !follow && data.up_to_date;
             offset = data.next_offset;
@@ -67,22 +62,6 @@ impl StreamArgs {
             }
         }
     }
-}
-
-/// The error of a stream that does not exist: it names the streams that the invocation has, or says
-/// that there is no such invocation.
-async fn missing(client: &Client, id: &str, name: &str, mut problem: Box<Problem>) -> ClientError {
-    let streams = match client.streams(id).await {
-        Ok(found) => found.streams,
-        Err(error) => return error,
-    };
-    let names: Vec<_> = streams.iter().map(|stream| format!("`{}`", stream.name)).collect();
-    problem.detail = if names.is_empty() {
-        format!("`{id}` has no stream `{name}`; it has written none")
-    } else {
-        format!("`{id}` has no stream `{name}`; it has {}", names.join(", "))
-    };
-    ClientError::Refused(problem)
 }
 
 async fn list(client: &Client, id: &str, console: &mut Console) -> Result<Exit, CliError> {

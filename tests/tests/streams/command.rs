@@ -38,7 +38,7 @@ async fn a_stream_is_listed_printed_and_followed() {
     let absent = stream(&host, &["relayed", "nothing"]).await;
     let said = String::from_utf8_lossy(&absent.stderr).into_owned();
     assert_eq!(absent.status.code(), Some(3), "{said}");
-    assert!(said.contains("`relayed` has no stream `nothing`; it has `log`, `tokens`"), "{said}");
+    assert!(said.contains("`relayed` has no stream `nothing`; `segno stream relayed`"), "{said}");
     let unknown = stream(&host, &["nobody", "tokens"]).await;
     let said = String::from_utf8_lossy(&unknown.stderr).into_owned();
     assert_eq!(unknown.status.code(), Some(3), "{said}");

@@ -86,13 +86,12 @@ impl TestWorld<'_> {
                 let owner = first_generation(id);
                 let appended =
                     lock(&self.common).streams.append(owner, (&name, &content_type), id, item);
-                if let Err(refused) = appended {
-                    panic!("{id}: {}", refused.message);
-                }
+                halt_if_refused(id, appended);
             }
             WorkflowCommand::CloseStream { name, content_type } => {
                 let owner = first_generation(id);
-                lock(&self.common).streams.close(owner, &name, &content_type);
+                let closed = lock(&self.common).streams.close(owner, &name, &content_type);
+                halt_if_refused(id, closed);
             }
             request @ (WorkflowCommand::WaitObjectPromise { .. }
             | WorkflowCommand::PeekObjectPromise { .. }
@@ -100,5 +99,12 @@ impl TestWorld<'_> {
                 self.perform_on_promises(id, command, request)
             }
         }
+    }
+}
+
+/// Panics with a refusal for which a host halts the workflow.
+fn halt_if_refused(id: &str, performed: Result<(), wit::Failure>) {
+    if let Err(refused) = performed {
+        panic!("{id}: {}", refused.message);
     }
 }

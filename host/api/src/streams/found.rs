@@ -34,7 +34,7 @@ pub(super) struct FoundStream {
 pub(super) enum ReadFailure {
     Refused(Refusal),
     /// The execution has not written the stream yet.
-    NotYet,
+    NotYet(StreamId),
     Failed(ApiError),
 }
 
@@ -87,14 +87,16 @@ pub(super) async fn data(
 pub(super) async fn find(api: &Api, id: &StreamId) -> Result<FoundStream, ReadFailure> {
     let store = api.look().await?;
     let stored = store.read().stream(id).await.map_err(ApiError::from)?;
-    let owner = match id.owner() {
-        Some(owner) => store.read().promise(&owner).await.map_err(ApiError::from)?,
-        None => None,
+    let is_pending = match id.owner() {
+        None => false,
+        Some(owner) => match store.read().promise(&owner).await.map_err(ApiError::from)? {
+            Some(row) => row.promise.is_pending(),
+            None => return Err(ApiError::UnknownInvocation(owner.to_string()).into()),
+        },
     };
-    let is_pending = owner.as_ref().is_some_and(|row| row.promise.is_pending());
     let absent = || ReadFailure::Refused(StreamRefusal::NotFound(id.clone()).into());
     let Some(stream) = stored else {
-        return Err(if is_pending { ReadFailure::NotYet } else { absent() });
+        return Err(if is_pending { ReadFailure::NotYet(id.clone()) } else { absent() });
     };
     match stream.status(api.host.env.clock.now()) {
         StreamStatus::Gone => Err(ReadFailure::Refused(StreamRefusal::Gone(id.clone()).into())),
@@ -107,7 +109,7 @@ pub(super) async fn find(api: &Api, id: &StreamId) -> Result<FoundStream, ReadFa
     }
 }
 
-/// Extends the lifetime of a stream that expires when nobody uses it.
+/// Extends the lifetime of a stream with a limit of idle time.
 pub(super) async fn extend_lifetime(api: &Api, stream: &DurableStream) -> Result<(), ApiError> {
     if stream.is_extended_by_read(api.host.env.clock.now()) {
         let touched = api.execute(Command::StreamTouch { id: stream.id.clone() }).await?;
@@ -123,9 +125,13 @@ impl ReadFailure {
     pub(super) fn answer(self) -> Result<Response, ApiError> {
         match self {
             Self::Refused(refusal) => Ok(refused(&refusal)),
-            Self::NotYet => Err(ApiError::refused(
+            Self::NotYet(id) => Err(ApiError::refused(
                 crate::problem_kind::UNKNOWN_STREAM,
-                "the execution has not written this stream yet; a live read waits for it",
+                format!(
+                    "the execution has not written the stream `{}` yet: a live read waits for it, \
+                     as `segno stream --follow` does",
+                    id.name()
+                ),
             )),
             Self::Failed(error) => Err(error),
         }

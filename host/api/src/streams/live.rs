@@ -55,7 +55,7 @@ impl LiveReader {
             let left = until.since(self.api.host.env.clock.now());
             let is_over = left <= Millis::ZERO || self.api.stopping.is_cancelled();
             match found {
-                Err(ReadFailure::NotYet) if !is_over => {}
+                Err(ReadFailure::NotYet(_)) if !is_over => {}
                 Ok(found) if found.stream.tail <= position && !found.closed && !is_over => {}
                 found => return found,
             }
@@ -103,7 +103,7 @@ pub(super) async fn long_poll(
         ReadStart::At(from) => from,
         ReadStart::Now => match find(api, id).await {
             Ok(found) => found.stream.tail,
-            Err(ReadFailure::NotYet) => 0,
+            Err(ReadFailure::NotYet(_)) => 0,
             Err(failure) => return failure.answer(),
         },
     };

@@ -76,7 +76,7 @@ pub(super) async fn events(
     let found = match find(api, &id).await {
         Ok(found) => found,
         // The content type is not known before the first item.
-        Err(ReadFailure::NotYet) => match live.next(0, until).await {
+        Err(ReadFailure::NotYet(_)) => match live.next(0, until).await {
             Ok(found) => found,
             Err(failure) => return failure.answer(),
         },
@@ -120,6 +120,7 @@ impl EventReader {
         }
         // The first control event comes at once.
         let wait = if self.is_first { Millis::ZERO } else { PING_AFTER };
+        // After a failure the connection ends. The reader connects again and gets it as an answer.
         let found = self.live.next(self.position, self.until.min(now + wait)).await.ok()?;
         let mut part = data(&self.api, &found, self.position).await.ok()?;
         if self.encoding == EventEncoding::Text && !(found.closed && part.end >= found.stream.tail)

@@ -8,7 +8,7 @@ use crate::{
 /// Reason why a command on a stream was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StreamRefusal {
-    #[error("there is no stream `{0}`")]
+    #[error("{}", absent(.0))]
     NotFound(StreamId),
     #[error(transparent)]
     BadId(#[from] StreamIdError),
@@ -68,6 +68,17 @@ pub enum StreamRefusal {
     /// The claim is not that of the execution or of one of its activities.
     #[error("`{claimed}` is no activity of the execution that the stream `{id}` belongs to")]
     Foreign { id: StreamId, claimed: PromiseId },
+}
+
+/// Says that a stream does not exist, and how to find those that do.
+fn absent(id: &StreamId) -> String {
+    match id.owner() {
+        None => format!("there is no stream `{id}`"),
+        Some(owner) => format!(
+            "`{owner}` has no stream `{}`; `segno stream {owner}` shows which there are",
+            id.name()
+        ),
+    }
 }
 
 impl StreamRefusal {

@@ -71,8 +71,6 @@ pub struct ProducerState {
     pub epoch: u64,
     /// Number of its last batch.
     pub seq: u64,
-    /// Number of positions that it appended in all epochs.
-    pub appended: u64,
     /// Instant of its last batch.
     pub at: Timestamp,
 }
@@ -169,7 +167,7 @@ mod tests {
     #[test]
     fn a_row_is_read_as_it_was_written() {
         let small = r#"{"id":"w/stream/out","content_type":"text/plain","tail":3,"bytes":3,"created_at":5,"used_at":7}"#;
-        let whole = r#"{"id":"a","content_type":"application/json","tail":2,"bytes":8,"created_at":1,"used_at":2,"closed":{"by":["p",1,0]},"lifetime":{"idle":1000},"label":"9","producers":{"p":{"epoch":1,"seq":0,"appended":2,"at":2}},"origin":{"source":"b","offset":1,"sub_offset":1},"forks":2,"deleted":true}"#;
+        let whole = r#"{"id":"a","content_type":"application/json","tail":2,"bytes":8,"created_at":1,"used_at":2,"closed":{"by":["p",1,0]},"lifetime":{"idle":1000},"label":"9","producers":{"p":{"epoch":1,"seq":0,"at":2}},"origin":{"source":"b","offset":1,"sub_offset":1},"forks":2,"deleted":true}"#;
         for stored in [small, whole] {
             let row: DurableStream = serde_json::from_str(stored).expect("a stored row");
             assert_eq!(serde_json::to_string(&row).expect("JSON"), stored);

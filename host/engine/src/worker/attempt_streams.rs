@@ -32,8 +32,9 @@ pub(super) struct AttemptStreams {
     /// The execution whose streams these are.
     owner: PromiseId,
     gathered: Mutex<GatheredItems>,
-    /// Wakes the task that stores items in time.
-    first: Notify,
+    /// Wakes the task that stores items in time. That task owns nothing else of the attempt while
+    /// it waits, so that it ends with an attempt that is dropped.
+    first: Arc<Notify>,
     ended: CancellationToken,
     _ends: DropGuard,
 }
@@ -63,7 +64,7 @@ impl AttemptStreams {
         let owner = maker.generation_of().map_or_else(|| maker.clone(), |(first, _)| first);
         let ended = CancellationToken::new();
         let _ends = ended.clone().drop_guard();
-        let (gathered, first) = (Mutex::default(), Notify::new());
+        let (gathered, first) = (Mutex::default(), Arc::default());
         Arc::new(Self { session, owner, gathered, first, ended, _ends })
     }
 
@@ -106,34 +107,38 @@ impl AttemptStreams {
         }
         if !gathered.is_timed {
             gathered.is_timed = true;
-            let timed = Arc::downgrade(self);
-            let (runtime, ended) = (self.session.host().env.runtime.clone(), self.ended.clone());
-            let sleeper = runtime.clone();
-            runtime.spawn(
-                "attempt streams",
-                Box::pin(async move {
-                    // The attempt may end at any time.
-                    while let Some(streams) = timed.upgrade() {
-                        let due = async {
-                            streams.first.notified().await;
-                            sleeper.sleep(GATHER).await;
-                        };
-                        tokio::select! {
-                            biased;
-                            () = ended.cancelled() => return,
-                            () = due => {}
-                        }
-                        let mut gathered = streams.gathered.lock().await;
-                        // The guest is told with its next append, or at the end of the attempt.
-                        let _ = streams.store(&mut gathered).await;
-                    }
-                }),
-            );
+            self.store_in_time();
         }
         if is_first {
             self.first.notify_one();
         }
         Ok(())
+    }
+
+    /// Spawns the task that stores items when they were gathered long enough.
+    fn store_in_time(self: &Arc<Self>) {
+        let (streams, first, ended) =
+            (Arc::downgrade(self), self.first.clone(), self.ended.clone());
+        let runtime = self.session.host().env.runtime.clone();
+        let sleeper = runtime.clone();
+        let storing = async move {
+            loop {
+                let due = async {
+                    first.notified().await;
+                    sleeper.sleep(GATHER).await;
+                };
+                tokio::select! {
+                    biased;
+                    () = ended.cancelled() => return,
+                    () = due => {}
+                }
+                let Some(streams) = streams.upgrade() else { return };
+                let mut gathered = streams.gathered.lock().await;
+                // The guest is told with its next append, or at the end of the attempt.
+                let _ = streams.store(&mut gathered).await;
+            }
+        };
+        runtime.spawn("attempt streams", Box::pin(storing));
     }
 
     /// Stores what is gathered: the attempt has ended.

@@ -43,7 +43,7 @@ pub enum NonConformance {
 /// Longest shown part of a difference.
 const SHOWN: usize = 400;
 
-/// Hints that reach nobody.
+/// A receiver that drops all hints.
 pub(crate) struct UnheardHints;
 
 impl Hints for UnheardHints {

@@ -46,7 +46,8 @@ const SETTINGS: [(&str, &str); 6] = [
     ("durability of the log", "SELECT current_setting('fsync')"),
 ];
 
-/// What a host can use, and what it does without.
+/// Abilities of a server that a host uses if they exist: the name, a statement that needs it, and
+/// the behaviour of hosts without it.
 const ABILITIES: [(&str, &str, &str); 3] = [
     (
         "identity",

@@ -4,7 +4,7 @@
 //! nothing of a session lasts longer than a transaction: settings, prepared statements, `LISTEN`.
 //! The store then works without them: every statement runs in a transaction that begins with its
 //! settings ([`super::config::SessionSettings`]), no statement is prepared for later
-//! ([`super::statement`]), and nobody listens ([`super::notify`]).
+//! ([`super::statement`]), and hosts poll in place of `LISTEN` ([`super::notify`]).
 
 use sqlx::{Connection as _, Executor as _, PgConnection, Row as _, postgres::PgConnectOptions};
 

@@ -56,7 +56,7 @@ pub(crate) fn append(draft: &mut DecisionDraft<'_>, new: &StreamAppend) -> Resul
     }
     draft.check_stream_size(stream.bytes, &new.items)?;
     if let Some(producer) = &new.producer {
-        count_batch(&mut stream.producers, producer, new.items.count, draft.now);
+        count_batch(&mut stream.producers, producer, draft.now);
     }
     stream.label = new.label.clone().or(stream.label);
     stream.used_at = draft.now;
@@ -114,12 +114,9 @@ fn is_next(batch: &ProducerPosition, known: Option<&ProducerState>) -> Result<bo
 fn count_batch(
     producers: &mut BTreeMap<Text, ProducerState>,
     batch: &ProducerPosition,
-    appended: u64,
     now: Timestamp,
 ) {
-    let before = producers.get(&batch.id).map_or(0, |known| known.appended);
-    let state =
-        ProducerState { epoch: batch.epoch, seq: batch.seq, appended: before + appended, at: now };
+    let state = ProducerState { epoch: batch.epoch, seq: batch.seq, at: now };
     producers.insert(batch.id.clone(), state);
     if producers.len() > PRODUCERS_MAX {
         let silent = producers.iter().filter(|(id, _)| **id != batch.id);

@@ -158,7 +158,7 @@ impl Writer {
                 () = self.shared.primary.left(epoch) => {
                     epoch = self.shared.primary.epoch();
                     self.idle.iter_mut().for_each(|slot| drop(slot.take()));
-                    // What is remembered belongs to the former server.
+                    // The cache holds rows of the former server.
                     self.shared.claims.forget_all();
                 }
                 () = async { patience.as_mut().expect("it runs").await }, if patience.is_some() => {
