@@ -25,7 +25,7 @@ pub struct ChildRow {
     pub parent: usize,
     /// The child's number. Promises are numbered in creation order.
     pub number: i64,
-    /// The child's row. Databases omit parameters and values larger than 64 KiB.
+    /// The child's row, without parameters and values larger than 64 KiB.
     pub row: PromiseRow,
 }
 

@@ -20,6 +20,12 @@ pub(super) const SORTED: u32 = 2_000;
 /// that reaches this size.
 pub(super) const PAGE_BYTES: usize = 4 << 20;
 
+/// Longest parameter or value in a listing of invocations; the statements have the number too.
+pub(super) const LISTED_BYTES: usize = 16 << 10;
+
+/// Longest parameter or value in a listing of children; the statements have the number too.
+pub(super) const CHILD_BYTES: usize = 64 << 10;
+
 /// Time limit of a statement run for an API client.
 pub(super) const CLIENT_READ: Millis = Millis(5_000);
 

@@ -279,7 +279,7 @@ pub struct PromiseFilter {
 /// One row of an invocation listing.
 #[derive(Debug, Clone)]
 pub struct InvocationRow {
-    /// The promise. Databases omit parameters and values larger than 16 KiB.
+    /// The promise, without parameters and values larger than 16 KiB.
     pub promise: Promise,
     pub task: Task,
     /// Number of records in its journal.

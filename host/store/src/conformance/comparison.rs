@@ -104,5 +104,9 @@ pub async fn compare_with_model(
             return differs(step, name, format!("{violation:?}"));
         }
     }
-    Ok(())
+    let damage = store.scan().integrity().await.map_err(failed(steps, "look for damage"))?;
+    match damage.first() {
+        None => Ok(()),
+        Some(damage) => differs(steps, "look for damage", damage.clone()),
+    }
 }

@@ -260,6 +260,7 @@ fn object(dice: &mut Dice) -> ObjectId {
 
 fn state(dice: &mut Dice) -> StateWrite {
     let value = |dice: &mut Dice| match dice.roll(4) {
+        _ if dice.once_in(12) => Some(Payload::Json(Text::from(large(dice)))),
         0 => None,
         1 => Some(Payload::Bytes(vec![0, 255, 1].into())),
         2 => Some(Payload::Json(Text::from("{\"a\": \"ж\"}"))),
@@ -522,7 +523,10 @@ fn body(dice: &mut Dice, head: JournalHead) -> RecordBody {
     if head.len == 0 {
         return RecordBody::Started {
             function: Text::from("order"),
-            input: Payload::Json(Text::from("{}")),
+            input: Payload::Json(match dice.once_in(12) {
+                true => Text::from(large(dice)),
+                false => Text::from("{}"),
+            }),
             module: MODULE,
             seed: Seed([3; 32]),
             engine: EngineFacts::default(),
@@ -607,7 +611,22 @@ fn verdict(dice: &mut Dice) -> Verdict {
     dice.of(&[Verdict::Resolved, Verdict::Rejected, Verdict::Canceled, Verdict::TimedOut])
 }
 
+/// A large value: the beginning is common to many, the end to few.
+fn large(dice: &mut Dice) -> String {
+    let bytes = dice.of(&[65_537, 90_000, 140_000]);
+    let (common, end) = (Dice::new(7), Dice::new(dice.roll(4) as u64));
+    let (common, end) = (words(common).take(bytes), words(end).take(dice.roll(30_000)));
+    format!("\"{}{}\"", common.collect::<String>(), end.collect::<String>())
+}
+
+fn words(mut dice: Dice) -> impl Iterator<Item = char> {
+    std::iter::repeat_with(move || char::from(b'a' + dice.roll(26) as u8))
+}
+
 fn value(dice: &mut Dice) -> Value {
+    if dice.once_in(24) {
+        return Value::of(large(dice).into_bytes());
+    }
     match dice.roll(3) {
         0 => Value::default(),
         1 => Value::of(&[0, 255, 1][..]),

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use segno_core::{id::PromiseId, promise::Promise, tags};
 
-use super::{MemoryStore, kept::MemoryContent};
-use crate::{CallTree, ChildRow, ParentCursor, PromiseRow, StoreError, TreeNeighbours, call_tree};
+use super::{MemoryStore, kept::MemoryContent, read::listed};
+use crate::{
+    CallTree, ChildRow, ParentCursor, PromiseRow, StoreError, TreeNeighbours, call_tree, limits,
+};
 
 #[async_trait]
 impl CallTree for MemoryStore {
@@ -54,8 +56,8 @@ impl MemoryContent {
         for (place, parent) in parents.iter().enumerate() {
             for promise in self.children(&parent.id, &named) {
                 let (id, number) = (promise.id(), self.number(promise.id()));
-                let row =
-                    PromiseRow { promise: promise.clone(), task: self.model.task(id).cloned() };
+                let promise = listed(promise, limits::CHILD_BYTES);
+                let row = PromiseRow { promise, task: self.model.task(id).cloned() };
                 children.extend((number > parent.after).then_some(ChildRow {
                     parent: place,
                     number,

@@ -1,6 +1,6 @@
 //! Reads of promises, journals, schedules and events, from the model.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use segno_core::{
@@ -9,11 +9,11 @@ use segno_core::{
     id::{ObjectId, PromiseId, ScheduleId, StreamId},
     invocation::Record,
     limit::{Limit, LimitName, LimitPosition, Partition, PartitionId},
-    promise::{Promise, Schedule, TaskState},
+    promise::{Promise, PromiseState, Schedule, TaskState},
     saga::{Fact, FactKey},
     snapshot::Snapshot,
     stream::{DurableStream, StreamChunk},
-    value::{Payload, Text},
+    value::{Bytes, Payload, Text},
 };
 
 use super::{MemoryStore, admissions, objects, streams};
@@ -218,7 +218,7 @@ impl Read for MemoryStore {
                 break;
             }
             items.push(InvocationRow {
-                promise: promise.clone(),
+                promise: listed(promise, limits::LISTED_BYTES),
                 task: task.clone(),
                 journal_len: kept.model.head(id).len,
             });
@@ -310,4 +310,18 @@ impl Read for MemoryStore {
     async fn dump(&self) -> Result<Snapshot, StoreError> {
         Ok(Snapshot::of(&self.kept().model))
     }
+}
+
+/// A promise in a listing: without a parameter or value of more than `bytes_max` bytes.
+pub(super) fn listed(promise: &Promise, bytes_max: usize) -> Promise {
+    let mut listed = promise.clone();
+    if promise.spec.param.data.len() > bytes_max {
+        Arc::make_mut(&mut listed.spec).param.data = Bytes::from(Vec::new());
+    }
+    if let PromiseState::Settled(settlement) = &mut listed.state
+        && settlement.value.as_ref().is_some_and(|value| value.data.len() > bytes_max)
+    {
+        Arc::make_mut(settlement).value = None;
+    }
+    listed
 }

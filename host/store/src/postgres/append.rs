@@ -109,7 +109,10 @@ impl AppendDecisions {
             Some(DecidedAppend { id: id.clone(), number, reply, effects, head })
         });
         let decided = decided.collect();
-        Self { decided, rows: rows(&delta, &remembered) }
+        match rows(&delta, &remembered) {
+            Some(rows) => Self { decided, rows },
+            None => Self { decided: commands.iter().map(|_| None).collect(), rows: Vec::new() },
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -164,10 +167,14 @@ impl AppendDecisions {
     }
 }
 
-/// The rows to append, ordered by task number.
-fn rows(delta: &Delta, remembered: &ClaimMemory) -> Vec<AppendRow> {
+/// The rows to append, ordered by task number. `None` if one is large: its chunks take more than
+/// one statement.
+fn rows(delta: &Delta, remembered: &ClaimMemory) -> Option<Vec<AppendRow>> {
     let written =
         DeltaRows::of(delta, &BTreeSet::new(), &remembered.view, &RememberedRowIds(remembered));
+    if !written.values.is_empty() {
+        return None;
+    }
     let mut logs = HashMap::new();
     for [invocation, count, lines] in written.logs {
         if let (Some(number), Some(count), SqlCell::Blob(lines)) =
@@ -180,7 +187,7 @@ fn rows(delta: &Delta, remembered: &ClaimMemory) -> Vec<AppendRow> {
         let guard = remembered.row(&journal.invocation)?.guard;
         Some(AppendRow { guard, log: logs.remove(&journal.number), journal })
     };
-    written.journals.into_iter().filter_map(row).collect()
+    Some(written.journals.into_iter().filter_map(row).collect())
 }
 
 /// Binds the rows as [`COLUMNS`], with log columns if anything was logged.

@@ -23,6 +23,7 @@ use super::{
     failure::{FailedStatement, is_undone},
     fields::escape,
     insertion::{InsertedKeys, NUMBERS},
+    large_values,
     load::{LoadFailure, LockedRows},
     statement::query,
     tables::{OWNED_STATEMENTS, STREAM_DATA_STATEMENTS},
@@ -48,6 +49,8 @@ pub(super) struct CommittedBatch {
     pub(super) wrote: bool,
     /// The rows that the batch loaded and changed.
     pub(super) state: View,
+    /// Digests of the chunks that lost a use, and may have lost the last one.
+    pub(super) released_chunks: Vec<Vec<u8>>,
 }
 
 /// Reason why a batch was not committed.
@@ -239,6 +242,11 @@ impl<'a> WriteBatch<'a> {
         let numbers = delta.removed.iter().filter_map(|id| self.cache.number(id));
         let numbers: Vec<i64> = numbers.collect();
         let owned = OWNED_STATEMENTS.iter().map(|of| (of.of.remove, &*of.remove));
+        if self.locked.has_large_values {
+            let released = large_values::remove(&mut self.transaction, &numbers).await?;
+            self.committed.released_chunks.extend(released);
+            self.committed.statements += 1;
+        }
         for (name, statement) in REMOVE.into_iter().chain(owned).chain([REMOVE_PROMISES]) {
             self.committed.statements += 1;
             let query = query(&self.transaction, AssertSqlSafe(statement)).bind(&numbers);
@@ -278,6 +286,8 @@ impl<'a> WriteBatch<'a> {
         self.locked.wrote(sent.named);
         self.committed.wrote = true;
         self.committed.statements += sent.statements;
+        self.locked.has_large_values |= sent.stored_large_values;
+        self.committed.released_chunks.extend(sent.released_chunks);
         match sent.complete {
             true => Ok(()),
             false => Err(CommitFailure::Overtaken),

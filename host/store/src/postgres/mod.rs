@@ -26,6 +26,7 @@ mod append;
 mod availability;
 mod batch;
 mod claims;
+mod large_values;
 mod load;
 mod write;
 mod writer;
@@ -51,6 +52,7 @@ use async_trait::async_trait;
 use segno_core::{
     command::Command,
     config::Config,
+    id::Digest,
     promise::OutboxMessageKind,
     reply::Reply,
     time::{Millis, Timestamp},
@@ -269,7 +271,8 @@ impl Store for PostgresStore {
 
     /// Always returns false: PostgreSQL vacuums by itself.
     async fn vacuum(&self) -> Result<bool, StoreError> {
-        Ok(false)
+        let nonce = self.shared.env.runtime.nonce();
+        self.reader.sweep(Digest::of(&nonce.to_le_bytes())).await.map(|()| false)
     }
 
     async fn wipe(&self) -> Result<(), StoreError> {

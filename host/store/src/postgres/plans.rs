@@ -8,7 +8,7 @@ use segno_env::Env;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _};
 use throwaway_postgres::Cluster;
 
-use super::{PostgresConfig, PostgresStore, append, load, tables, write};
+use super::{PostgresConfig, PostgresStore, append, large_values, load, tables, write};
 use crate::{
     Store as _,
     sql::read::{self, DatabaseKind},
@@ -40,7 +40,8 @@ async fn every_statement_finds_its_rows_by_an_index() {
     let mut connection = PgConnection::connect_with(options.server(0)).await.expect("a connection");
     let reads = load::STATEMENTS.into_iter().chain(read::walked_by_index(DatabaseKind::Postgres));
     let reads = reads.map(ToOwned::to_owned);
-    let writes = write::statements().into_iter().chain(append::statements());
+    let values = large_values::STATEMENTS.map(ToOwned::to_owned);
+    let writes = write::statements().into_iter().chain(append::statements()).chain(values);
     for statement in reads.chain(writes).chain(tables::statements()).chain(load::names_again()) {
         let plan = plan(&mut connection, &statement).await;
         // No plan may scan a table, or rescan found rows for every given row.

@@ -11,7 +11,9 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Postgres};
 
 use super::{
     connection_pool::{BorrowedConnection, ConnectionPool},
+    failure::FailureClass,
     fields::escape,
+    large_values,
     session::NoUnmergedJournals,
     statement::query,
 };
@@ -77,6 +79,18 @@ impl Reader {
                 Err(StoreError::Conflict) if self.pool.pause(&mut waited).await => {}
                 wiped => return wiped,
             }
+        }
+    }
+
+    /// Deletes unused chunks of values among those that follow `digest`.
+    pub(super) async fn sweep(&self, digest: Digest) -> Result<(), StoreError> {
+        let name = "sweep chunks of values";
+        let mut connection = self.acquired(name).await?;
+        match large_values::sweep(&mut connection, digest).await {
+            Ok(()) => connection.finish().await.map_err(failed::<Postgres, _>(name)),
+            // A chunk of the page is used at this moment: another round finds the others.
+            Err(statement) if statement.cause() == FailureClass::Race => Ok(()),
+            Err(statement) => Err(failed::<Postgres, _>(name)(statement.source)),
         }
     }
 

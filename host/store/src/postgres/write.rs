@@ -18,6 +18,7 @@ use super::{
     columns,
     failure::FailedStatement,
     fields::escape,
+    large_values::{self, PUT_USES},
     load::LockedRows,
     statement::{query, query_with},
     tables::{NAMED_STATEMENTS, OWNED_STATEMENTS, STATE_STATEMENTS, STREAM_DATA_STATEMENTS},
@@ -68,22 +69,25 @@ pub(super) const REMOVE_PROMISES: (&str, &str) =
     ("remove promises", "DELETE FROM promises WHERE n = ANY($1::bigint[])");
 
 const INSERT_PROMISES: StatementPart = StatementPart {
-    columns: &[Int, Text, Int, Int, Int, Int, Int, Int, Text, Text, Text, Blob, Text, Blob],
+    columns: &[
+        Int, Text, Int, Int, Int, Int, Int, Int, Text, Text, Text, Blob, Text, Blob, Int, Int,
+    ],
     before: Cow::Borrowed("
         INSERT INTO promises (n, id, state, created_at, timeout_at, settled_at, made_by, attached, target, tags,
-                              param_headers, param, value_headers, value)
+                              param_headers, param, value_headers, value, param_bytes, value_bytes)
         SELECT * FROM"),
     after: Cow::Borrowed(""),
 };
 
 /// A settled promise never changes, so only pending promises are updated.
 const SETTLE_PROMISES: StatementPart = StatementPart {
-    columns: &[Int, Int, Int, Text, Blob],
+    columns: &[Int, Int, Int, Text, Blob, Int],
     before: Cow::Borrowed("
         UPDATE promises
-           SET state = given.state, settled_at = given.settled_at, value_headers = given.headers, value = given.value
+           SET state = given.state, settled_at = given.settled_at, value_headers = given.headers, value = given.value,
+               value_bytes = given.bytes
           FROM"),
-    after: Cow::Borrowed("AS given (n, state, settled_at, headers, value) WHERE promises.n = given.n AND promises.state = 0"),
+    after: Cow::Borrowed("AS given (n, state, settled_at, headers, value, bytes) WHERE promises.n = given.n AND promises.state = 0"),
 };
 
 /// A row that already has a higher version is kept: the fence's second lock. No module has the
@@ -232,7 +236,7 @@ const PUT_HOSTS: StatementPart = StatementPart {
 
 /// A statement under construction.
 #[derive(Default)]
-struct StatementBuilder {
+pub(super) struct StatementBuilder {
     parts: Vec<String>,
     /// The tables that the parts write.
     tables: BTreeSet<String>,
@@ -276,6 +280,9 @@ pub(super) struct WriteSummary {
     /// True if every host's row was written.
     pub(super) complete: bool,
     pub(super) named: WrittenNames,
+    pub(super) stored_large_values: bool,
+    /// Digests of the chunks that lost a use.
+    pub(super) released_chunks: Vec<Vec<u8>>,
 }
 
 /// Writes `delta`, which is already applied to `cache`. `fresh` are the promises it creates;
@@ -315,6 +322,7 @@ pub(super) async fn write(
     main.push(&STATE_STATEMENTS.delete, written.state.deleted);
     main.push(&STATE_STATEMENTS.put, written.state.put);
     main.push(&STREAM_DATA_STATEMENTS.put, written.stream_data.put);
+    main.push(&PUT_USES, std::mem::take(&mut written.values.uses));
     // Unlocked rows come last, always in this order, so that two transactions cannot deadlock.
     let mut unlocked = Vec::with_capacity(NAMED_STATEMENTS.len() + 2);
     let mut names = WrittenNames::default();
@@ -340,7 +348,12 @@ pub(super) async fn write(
     let lives = written.hosts.len() as u64;
     hosts.push(&PUT_HOSTS, written.hosts);
 
-    let mut sent = WriteSummary { complete: true, named: names, ..WriteSummary::default() };
+    let mut sent = WriteSummary {
+        complete: true,
+        named: names,
+        stored_large_values: !written.values.chunks.is_empty(),
+        ..WriteSummary::default()
+    };
     let cleared = [
         ("clear the state of objects", &STATE_STATEMENTS.clear, written.state.cleared),
         ("clear streams", &STREAM_DATA_STATEMENTS.clear, written.stream_data.cleared),
@@ -352,6 +365,12 @@ pub(super) async fn write(
         connection.execute(query).await.map_err(FailedStatement::of(name))?;
         sent.statements += 1;
     }
+    if locked.has_large_values {
+        let (released, statements) = large_values::release(connection, &written.values).await?;
+        sent.released_chunks = released;
+        sent.statements += statements;
+    }
+    sent.statements += large_values::put(connection, &written.values).await?;
     for statement in main.0 {
         statement.run(connection, "write a batch").await?;
         sent.statements += 1;
@@ -378,7 +397,7 @@ fn text_of(cell: &SqlCell) -> &str {
 
 impl StatementBuilder {
     /// Adds a part for `rows`, unless it is empty.
-    fn push<R: AsRef<[SqlCell]> + IntoIterator<Item = SqlCell>>(
+    pub(super) fn push<R: AsRef<[SqlCell]> + IntoIterator<Item = SqlCell>>(
         &mut self,
         part: &StatementPart,
         rows: Vec<R>,
@@ -392,7 +411,7 @@ impl StatementBuilder {
         columns::bind(&mut self.arguments, part.columns, rows);
     }
 
-    async fn run(
+    pub(super) async fn run(
         self,
         connection: &mut PgConnection,
         name: &'static str,

@@ -11,10 +11,12 @@ use segno_core::{
     id::{Digest, HostName, ObjectId, PromiseId, ResourceName, ScheduleId, StreamId},
     limit::{LimitName, PartitionId},
     promise::{OutboxKey, Promise},
+    unreadable::Subject,
     value::{Tags, Text, Value},
     view::View,
 };
 
+use super::{SqlFailure, StoredPromise, large_value::ChunkSet, unreadable};
 use crate::order;
 
 /// Measured overhead of a promise with its task, in bytes, beyond its content.
@@ -44,6 +46,8 @@ pub(crate) struct Cache {
     settled: SettledPromises,
     tick: u64,
     this_batch: BatchLookups,
+    /// Promises that were loaded without their large values.
+    incomplete: Vec<StoredPromise>,
 }
 
 /// The extent to which a promise is cached.
@@ -215,6 +219,39 @@ impl Cache {
         wanted
     }
 
+    /// Caches a promise. One with large values is cached without them until
+    /// [`Cache::complete`].
+    pub(crate) fn put_stored(&mut self, stored: StoredPromise) {
+        self.weigh(&stored.promise);
+        self.view.put_promise(stored.promise.clone());
+        if !stored.is_inline() {
+            self.incomplete.push(stored);
+        }
+    }
+
+    /// The digests of the chunks that [`Cache::complete`] takes.
+    pub(crate) fn missing_chunks(&self) -> Vec<Digest> {
+        ChunkSet::wanted(self.incomplete.iter().flat_map(StoredPromise::lists))
+    }
+
+    /// Adds the large values of the promises that were loaded.
+    pub(crate) fn complete(&mut self, chunks: &ChunkSet) -> Result<(), SqlFailure> {
+        for stored in std::mem::take(&mut self.incomplete) {
+            let id = stored.promise.id().clone();
+            match stored.whole(chunks) {
+                Ok(promise) => {
+                    self.weigh(&promise);
+                    self.view.put_promise(promise);
+                }
+                Err(error) => {
+                    let why = Text::from(&*unreadable(error)?);
+                    self.view.put_unreadable(Subject::Promise(id), why);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Records that these rows were looked up.
     pub(crate) fn loaded(&mut self, wanted: Footprint) {
         for id in wanted.composites {
@@ -369,6 +406,7 @@ impl Cache {
         self.this_batch = BatchLookups::default();
         self.bytes = 0;
         self.settled = SettledPromises::default();
+        self.incomplete = Vec::new();
     }
 
     fn forget(&mut self, id: &PromiseId) {

@@ -11,7 +11,9 @@ use segno_core::{
 };
 
 use super::{
-    CellRow, JournalRow, SqlCell, rows,
+    CellRow, JournalRow, SqlCell,
+    large_value::{ValueOwner, ValueRows},
+    rows,
     table::{NAMED, OWNED, StateRows, StreamDataRows},
 };
 
@@ -36,9 +38,9 @@ pub(crate) struct NamedRows {
 #[derive(Debug, Default)]
 pub(crate) struct DeltaRows {
     /// New promises, in number order.
-    pub(crate) new_promises: Vec<[SqlCell; 14]>,
-    /// Settled promises: number, state, instant, headers, value.
-    pub(crate) settled: Vec<[SqlCell; 5]>,
+    pub(crate) new_promises: Vec<[SqlCell; 16]>,
+    /// Settled promises: number, state, instant, headers, value, length of a large value.
+    pub(crate) settled: Vec<[SqlCell; 6]>,
     pub(crate) tasks: Vec<[SqlCell; 19]>,
     pub(crate) callbacks: Vec<[SqlCell; 3]>,
     pub(crate) deleted_callbacks: Vec<[SqlCell; 2]>,
@@ -62,6 +64,8 @@ pub(crate) struct DeltaRows {
     /// The changes to the state of objects.
     pub(crate) state: StateRows,
     pub(crate) stream_data: StreamDataRows,
+    /// The chunks of large values.
+    pub(crate) values: ValueRows,
 }
 
 impl DeltaRows {
@@ -77,7 +81,7 @@ impl DeltaRows {
                 .promise(id)
                 .expect("a decision writes about promises that were looked up or are new")
         };
-        let mut written = Self::default();
+        let (mut written, mut values) = (Self::default(), ValueRows::default());
 
         let (new, settled): (Vec<_>, Vec<_>) =
             delta.promises.values().partition(|promise| fresh.contains(promise.id()));
@@ -85,12 +89,13 @@ impl DeltaRows {
             new.into_iter().map(|promise| (number(promise.id()), promise)).collect();
         new.sort_by_key(|(number, _)| *number);
         let new = new.into_iter().map(|(n, promise)| {
-            rows::new_promise(n, promise.spec.made_by.as_ref().map(number), promise)
+            rows::new_promise(n, promise.spec.made_by.as_ref().map(number), promise, &mut values)
         });
         written.new_promises = new.collect();
         let settled = settled.into_iter().filter(|promise| !promise.is_pending()).map(|promise| {
-            let [state, at, headers, value] = rows::settlement(promise);
-            [number(promise.id()).into(), state, at, headers, value]
+            let n = number(promise.id());
+            let [state, at, headers, value, bytes] = rows::settlement(n, promise, &mut values);
+            [n.into(), state, at, headers, value, bytes]
         });
         written.settled = settled.collect();
 
@@ -127,7 +132,9 @@ impl DeltaRows {
 
         let dropped = delta.dropped_journals.iter().map(|id| [number(id).into()]);
         written.dropped_journals = dropped.collect();
-        written.journals = journal_rows(&delta.appends, number);
+        let dropped = delta.dropped_journals.iter().map(number);
+        values.released.extend(dropped.map(|n| [ValueOwner::Journal(n).into()]));
+        written.journals = journal_rows(&delta.appends, number, &mut values);
         written.logs = log_rows(&delta.logs, number);
         let keys = delta.signal_keys.iter().map(|((invocation, key), n)| {
             [number(invocation).into(), key.as_str().into(), (*n).into()]
@@ -148,20 +155,25 @@ impl DeltaRows {
         });
         written.named = named.collect();
         written.owned = OWNED.iter().map(|owned| (owned.written)(delta, &number)).collect();
-        written.state = StateRows::of(delta);
+        written.state = StateRows::of(delta, &mut values);
         written.stream_data = StreamDataRows::of(delta);
+        written.values = values;
         written
     }
 }
 
 /// Builds one row per journal, however many commands appended to it.
-fn journal_rows(appends: &[JournalAppend], number: impl Fn(&PromiseId) -> i64) -> Vec<JournalRow> {
+fn journal_rows(
+    appends: &[JournalAppend],
+    number: impl Fn(&PromiseId) -> i64,
+    values: &mut ValueRows,
+) -> Vec<JournalRow> {
     let appends = appends.iter().filter(|append| !append.records.is_empty());
     let mut appends: Vec<_> = appends.map(|append| (number(&append.invocation), append)).collect();
     // A stable sort: the appends to one journal stay in order.
     appends.sort_by_key(|(number, _)| *number);
     let of_one = appends.chunk_by(|(one, _), (other, _)| one == other);
-    of_one.filter_map(|appends| JournalRow::of(appends.first()?.0, appends)).collect()
+    of_one.filter_map(|appends| JournalRow::of(appends.first()?.0, appends, values)).collect()
 }
 
 fn log_rows(

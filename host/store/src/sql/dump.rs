@@ -8,10 +8,13 @@ use segno_core::{
 };
 
 use super::{
-    RowFields, SqlFailure, digest_at, head, id, module_facts, module_facts_column, number, outbox,
-    promise, promise_columns, promise_tables, records, small,
+    RowFields, SqlFailure, digest_at, head, id,
+    large_value::{ChunkList, ChunkSet},
+    module_facts, module_facts_column, number, outbox, promise_columns, promise_tables, records,
+    records_list, small, stored_promise,
     table::{
-        NAMED, NamedTable, OWNED, OwnedTable, STATE, STREAM_CHUNKS, SqlTable, state, stream_chunk,
+        NAMED, NamedTable, OWNED, OwnedTable, STATE, STREAM_CHUNKS, SqlTable, state, state_list,
+        stream_chunk,
     },
     task, text,
 };
@@ -94,15 +97,29 @@ pub(crate) fn statements() -> impl Iterator<Item = (DumpRowKind, Cow<'static, st
     of_composites.into_iter().chain(named).chain(owned).chain([state, chunks])
 }
 
-/// Adds a row of a dump to the view.
+/// The lists of the chunks of large values in a row.
+pub(crate) fn lists(
+    about: DumpRowKind,
+    row: &impl RowFields,
+) -> Result<Vec<ChunkList>, SqlFailure> {
+    Ok(match about {
+        DumpRowKind::Promise => stored_promise(row)?.1.lists().cloned().collect(),
+        DumpRowKind::Journal => records_list(row, 6)?.into_iter().collect(),
+        DumpRowKind::State => state_list(row)?.into_iter().collect(),
+        _ => Vec::new(),
+    })
+}
+
+/// Adds a row of a dump to the view; `chunks` has those of [`lists`].
 pub(crate) fn put(
     view: &mut View,
     about: DumpRowKind,
     row: &impl RowFields,
+    chunks: &ChunkSet,
 ) -> Result<(), SqlFailure> {
     match about {
         DumpRowKind::Promise => {
-            let (_, promise) = promise(row)?;
+            let promise = stored_promise(row)?.1.whole(chunks)?;
             if let Some(task) = task(row, promise.id())? {
                 view.put_task(task);
             }
@@ -121,7 +138,7 @@ pub(crate) fn put(
         DumpRowKind::Journal => {
             let invocation = id(row, 0)?;
             let head = head(row, 1, &invocation)?;
-            view.extend_tail(&invocation, records(row, 6, &invocation)?);
+            view.extend_tail(&invocation, records(row, 6, &invocation, chunks)?);
             view.put_head(invocation, head);
         }
         DumpRowKind::Module => {
@@ -142,7 +159,7 @@ pub(crate) fn put(
         DumpRowKind::Named(named) => (named.read)(row, view)?,
         DumpRowKind::Owned(owned) => (owned.read)(row, 0, view)?,
         DumpRowKind::State => {
-            let (key, value) = state(row)?;
+            let (key, value) = state(row, chunks)?;
             view.put_state(key, value);
         }
         DumpRowKind::StreamChunk => view.put_stream_chunk(stream_chunk(row)?),

@@ -11,9 +11,11 @@ use segno_core::{
 };
 
 use super::{
-    OwnedTable, RowFields, SqlFailure, head, id, module_facts, outbox, promise, records,
+    OwnedTable, RowFields, SqlFailure, StoredPromise, head, id,
+    large_value::ChunkSet,
+    module_facts, outbox, records,
     rows::{damaged, needed},
-    schedule, small,
+    schedule, small, stored_promise,
     table::{limit, line, partition},
     task, text,
 };
@@ -21,20 +23,36 @@ use crate::ExaminedPage;
 
 impl ExaminedPage {
     /// Adds a promise of the page, with its task. Returns its number.
-    pub(crate) fn put_member(&mut self, row: &impl RowFields) -> Result<i64, SqlFailure> {
+    pub(crate) fn put_member(
+        &mut self,
+        row: &impl RowFields,
+        large: &mut Vec<StoredPromise>,
+    ) -> Result<i64, SqlFailure> {
         self.ids.push(id(row, 1)?);
-        self.put(row)?;
+        self.put(row, large)?;
         row.int(0)?.ok_or(SqlFailure::NoRow)
     }
 
-    /// Adds a promise with its task.
-    pub(crate) fn put(&mut self, row: &impl RowFields) -> Result<(), SqlFailure> {
+    /// Adds a promise with its task. One with large values goes to `large`.
+    pub(crate) fn put(
+        &mut self,
+        row: &impl RowFields,
+        large: &mut Vec<StoredPromise>,
+    ) -> Result<(), SqlFailure> {
         let id = id(row, 1)?;
-        self.keep(promise(row), |state, (_, promise)| state.put_promise(promise));
+        self.keep(stored_promise(row), |state, (_, stored)| match stored.is_inline() {
+            true => state.put_promise(stored.promise),
+            false => large.push(stored),
+        });
         self.keep(task(row, &id), |state, task| {
             task.into_iter().for_each(|task| state.put_task(task));
         });
         Ok(())
+    }
+
+    /// Adds a promise with large values.
+    pub(crate) fn put_large(&mut self, stored: StoredPromise, chunks: &ChunkSet) {
+        self.keep(stored.whole(chunks), View::put_promise);
     }
 
     /// Adds a module with its facts.
@@ -114,9 +132,13 @@ impl ExaminedPage {
 
     /// Adds a part of a journal: its invocation, the columns that [`head`] reads, the records.
     /// Parts must come in journal order.
-    pub(crate) fn put_journal(&mut self, row: &impl RowFields) -> Result<(), SqlFailure> {
+    pub(crate) fn put_journal(
+        &mut self,
+        row: &impl RowFields,
+        chunks: &ChunkSet,
+    ) -> Result<(), SqlFailure> {
         let invocation = id(row, 0)?;
-        self.keep(records(row, 6, &invocation), |state, more| {
+        self.keep(records(row, 6, &invocation, chunks), |state, more| {
             state.extend_tail(&invocation, more);
         });
         let head = head(row, 1, &invocation);

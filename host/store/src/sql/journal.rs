@@ -6,7 +6,11 @@ use segno_core::{
     invocation::{JournalHead, Record, encode_records, join_records},
 };
 
-use super::{SqlCell, SqlFailure, rows};
+use super::{
+    SqlCell, SqlFailure,
+    large_value::{ValueOwner, ValueRows},
+    rows,
+};
 
 /// A journal row; see the module documentation.
 #[derive(Debug, Clone)]
@@ -19,7 +23,10 @@ pub(crate) struct JournalRow {
     pub(crate) first: u32,
     /// The head of the journal after the last record.
     pub(crate) head: JournalHead,
+    /// The encoded records, or the encoded list of their chunks.
     pub(crate) records: Vec<u8>,
+    /// True if `records` is a list of chunks.
+    pub(crate) is_chunked: bool,
 }
 
 /// Rows are joined up to this number of records and bytes. Journals are read in pages, and a page
@@ -28,23 +35,32 @@ const JOINED_RECORDS: u32 = 1_024;
 const JOINED_BYTES: usize = 64 << 10;
 
 impl JournalRow {
-    /// The row for consecutive appends to one journal; `None` if there are none.
-    pub(crate) fn of(number: i64, appends: &[(i64, &JournalAppend)]) -> Option<Self> {
+    /// The row for consecutive appends to one journal; `None` if there are none. Adds the chunks of
+    /// large rows to `values`.
+    pub(crate) fn of(
+        number: i64,
+        appends: &[(i64, &JournalAppend)],
+        values: &mut ValueRows,
+    ) -> Option<Self> {
         let (&(_, first), &(_, last)) = (appends.first()?, appends.last()?);
-        let records = appends.iter().flat_map(|(_, append)| &append.records);
+        let records = encode_records(appends.iter().flat_map(|(_, append)| &append.records));
+        let list = values.chunked(ValueOwner::Journal(number), &records);
         Some(Self {
             invocation: first.invocation.clone(),
             number,
             first: first.before.len,
             head: last.after,
-            records: encode_records(records),
+            is_chunked: list.is_some(),
+            records: list.unwrap_or(records),
         })
     }
 
     /// Appends the following row to this one. Returns false, without changing anything, if the row
     /// would become too large, or does not follow.
     pub(crate) fn join(&mut self, next: &Self) -> bool {
-        let fits = next.head.len - self.first <= JOINED_RECORDS
+        let fits = !self.is_chunked
+            && !next.is_chunked
+            && next.head.len - self.first <= JOINED_RECORDS
             && self.records.len() + next.records.len() <= JOINED_BYTES;
         let joined =
             fits && next.first == self.head.len && join_records(&mut self.records, &next.records);

@@ -11,6 +11,7 @@ mod examined;
 mod failure;
 mod fields;
 mod journal;
+pub(crate) mod large_value;
 mod looks;
 mod put;
 pub(crate) mod read;
@@ -31,9 +32,10 @@ pub(crate) use put::{
     put_signal_key, put_tail, readable,
 };
 pub(crate) use rows::{
-    AFTER_PROMISE, counted, digest_at, event, head, id, log_lines, module, module_facts,
-    module_facts_cells, module_facts_column, number, outbox, outbox_key, promise, promise_columns,
-    promise_tables, ready, records, small, task, text, wake,
+    AFTER_PROMISE, StoredPromise, counted, digest_at, event, head, id, inline_promise, log_lines,
+    module, module_facts, module_facts_cells, module_facts_column, number, outbox, outbox_key,
+    promise_columns, promise_tables, ready, records, records_in, records_list, small,
+    stored_promise, task, text, wake,
 };
 pub(crate) use table::{
     ColumnKind, NAMED, NamedTable, OWNED, OwnedTable, STATE, STREAM_CHUNKS, SqlTable, schedule,

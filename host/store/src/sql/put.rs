@@ -7,9 +7,9 @@
 use segno_core::{id::PromiseId, invocation::Record, unreadable::Subject, value::Text, view::View};
 
 use super::{
-    Cache, CacheLevel, RowFields, SqlFailure, head, id, outbox, outbox_key, promise,
+    Cache, CacheLevel, RowFields, SqlFailure, head, id, outbox, outbox_key,
     rows::needed,
-    small,
+    small, stored_promise,
     table::{ColumnKind, NamedTable, OwnedTable},
     task, text, unreadable,
 };
@@ -56,11 +56,10 @@ pub(crate) fn put_promise(
     let id = id(row, 1)?;
     let number = needed(row.int(0)?, &id, "n")?;
     cache.know(&id, Some(number), level);
-    match promise(row).and_then(|(_, promise)| Ok((promise, task(row, &id)?))) {
-        Ok((promise, task)) => {
+    match stored_promise(row).and_then(|(_, stored)| Ok((stored, task(row, &id)?))) {
+        Ok((stored, task)) => {
             task.into_iter().for_each(|task| cache.view.put_task(task));
-            cache.weigh(&promise);
-            cache.view.put_promise(promise);
+            cache.put_stored(stored);
         }
         Err(error) => {
             let why = Text::from(&*unreadable(error)?);

@@ -17,14 +17,16 @@ use segno_core::{
 use super::{
     connection::{Connection, FailedStatement},
     journal_buffer::JournalBuffer,
+    large_values,
     tables::{NAMED_STATEMENTS, OWNED_STATEMENTS, STREAM_DATA_STATEMENTS},
     writer_cache::WriterCache,
 };
 use crate::{
     order,
     sql::{
-        self, Cache, CacheLevel, NAMED, RowFields, SqlFailure, module_facts_column,
-        promise_columns, promise_tables, round, table,
+        self, Cache, CacheLevel, NAMED, RowFields, SqlFailure,
+        large_value::{ChunkList, ChunkSet},
+        module_facts_column, promise_columns, promise_tables, round, table,
     },
 };
 
@@ -273,7 +275,10 @@ pub(super) fn load(
         })?;
     }
     cache.loaded(wanted);
-    Ok(())
+    let digests = cache.missing_chunks();
+    let chunks = large_values::read(connection, &digests)?;
+    let name = "load large values";
+    cache.complete(&chunks).map_err(|source| FailedStatement { statement: name, source })
 }
 
 /// Loads the rows of admission rounds.
@@ -397,16 +402,21 @@ fn load_tail(
 ) -> Result<(), FailedStatement> {
     let Some(number) = cache.number(invocation) else { return Ok(()) };
     let name = "load the end of a journal";
-    let mut tail = Ok(Vec::new());
+    let (mut tail, mut columns) = (Ok(Vec::new()), Vec::new());
     let mut add = |more: Result<Vec<Record>, SqlFailure>| match (&mut tail, more) {
         (Ok(tail), Ok(more)) => tail.extend(more),
         (Ok(_), Err(error)) => tail = Err(error),
         (Err(_), _) => {}
     };
     connection.read(name, TAIL, (number, from), |row| {
-        add(sql::records(row, 0, invocation));
+        columns.push(row.blob(0)?.unwrap_or_default().to_vec());
         Ok(())
     })?;
+    let lists: Vec<_> = columns.iter().filter_map(|column| ChunkList::marked(column)).collect();
+    let chunks = large_values::read(connection, &ChunkSet::wanted(&lists))?;
+    for column in &columns {
+        add(sql::records_in(column, invocation, &chunks));
+    }
     if let Some(row) = journal_buffer.of(number) {
         add(row.decode());
     }

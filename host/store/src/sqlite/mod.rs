@@ -16,6 +16,7 @@ mod checkpoint;
 mod components;
 mod in_use;
 mod journal_buffer;
+mod large_values;
 mod load;
 mod rest;
 mod vacuum;

@@ -137,6 +137,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (24, "runtimes", include_str!("../../migrations/sqlite/0024_runtimes.sql")),
     (25, "streams", include_str!("../../migrations/sqlite/0025_streams.sql")),
     (26, "stamps", include_str!("../../migrations/sqlite/0026_stamps.sql")),
+    (27, "large values", include_str!("../../migrations/sqlite/0027_large_values.sql")),
 ];
 
 /// Pragmas of every connection. Times in milliseconds, sizes in bytes. The busy timeout equals

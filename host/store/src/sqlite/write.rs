@@ -10,6 +10,7 @@ use segno_core::{
 
 use super::{
     connection::{Connection, FailedStatement, NamedStatement},
+    large_values,
     tables::{NAMED_STATEMENTS, OWNED_STATEMENTS, STATE_STATEMENTS, STREAM_DATA_STATEMENTS},
     writer_cache::WriterCache,
 };
@@ -19,15 +20,15 @@ static INSERT_PROMISES: NamedStatement = NamedStatement {
     name: "insert promises",
     text: "
         INSERT INTO promises (n, id, state, created_at, timeout_at, settled_at, made_by, attached, target, tags,
-                              param_headers, param, value_headers, value)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                              param_headers, param, value_headers, value, param_bytes, value_bytes)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 };
 
 /// A settled promise never changes, so only pending promises are updated.
 static SETTLE_PROMISES: NamedStatement = NamedStatement {
     name: "settle promises",
     text: "
-        UPDATE promises SET state = ?2, settled_at = ?3, value_headers = ?4, value = ?5
+        UPDATE promises SET state = ?2, settled_at = ?3, value_headers = ?4, value = ?5, value_bytes = ?6
          WHERE n = ?1 AND state = 0",
 };
 
@@ -183,7 +184,8 @@ pub(super) fn write(
     connection.each_of(name, &statements.put, &written.state.put)?;
     let (statements, name) = (&*STREAM_DATA_STATEMENTS, "write the data of streams");
     connection.each_of(name, &statements.clear, &written.stream_data.cleared)?;
-    connection.each_of(name, &statements.put, &written.stream_data.put)
+    connection.each_of(name, &statements.put, &written.stream_data.put)?;
+    large_values::write(connection, &written.values)
 }
 
 /// Removes the promises that `delta` removes, with all rows that belong to them.
@@ -197,6 +199,7 @@ pub(super) fn remove(
     let gone = delta.removed.iter();
     let mut numbers: Vec<i64> = gone.filter_map(|id| cache.number(id)).collect();
     journal_buffer.leave(connection, &numbers)?;
+    large_values::remove(connection, &numbers)?;
     // Newest first: promises are removed before their older makers.
     numbers.sort_unstable_by_key(|number| std::cmp::Reverse(*number));
     let rows: Vec<_> = numbers.into_iter().map(|number| [SqlCell::from(number)]).collect();
@@ -242,5 +245,6 @@ pub(super) fn statements() -> impl Iterator<Item = &'static str> {
         &RAISE_FIRST_VERSION,
         &REMOVE_PROMISES,
     ];
-    written.into_iter().chain(REMOVE).map(|statement| statement.text)
+    let written = written.into_iter().chain(REMOVE).map(|statement| statement.text);
+    written.chain(large_values::STATEMENTS)
 }

@@ -8,6 +8,7 @@ mod full;
 mod gathering;
 mod hostile;
 mod journal_buffer;
+mod large_values;
 mod limits;
 mod pages;
 mod postgres;

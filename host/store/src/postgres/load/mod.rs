@@ -67,7 +67,7 @@ use super::{
 };
 use crate::sql::{
     self, AFTER_PROMISE, Cache, CacheLevel, NAMED, OWNED, RowFields as _, SqlFailure,
-    promise_columns, promise_tables,
+    promise_columns, promise_tables, read,
 };
 
 /// Promises with their tasks, by number: those without a task, and those of awaiters.
@@ -125,6 +125,8 @@ pub(super) struct LockedRows {
     pub(super) stamps: HashMap<i64, WriteStamp>,
     /// The database's time, known after the first load.
     pub(super) now: Option<Timestamp>,
+    /// True if the store has large values.
+    pub(super) has_large_values: bool,
     /// Number of statements sent.
     pub(super) statements: usize,
 }
@@ -201,7 +203,21 @@ impl LockedRows {
         for (parent, page) in &children {
             self.load_children(connection, cache, parent, page).await?;
         }
+        self.load_large_values(connection, cache).await?;
         Ok(())
+    }
+
+    /// Adds the large values of the promises that were loaded.
+    async fn load_large_values(
+        &mut self,
+        connection: &mut PgConnection,
+        cache: &mut Cache,
+    ) -> Result<(), FailedStatement> {
+        let failed = FailedStatement::of("load large values");
+        let digests = cache.missing_chunks();
+        self.statements += usize::from(!digests.is_empty());
+        let chunks = read::chunks(connection, &digests).await.map_err(&failed)?;
+        cache.complete(&chunks).map_err(&failed)
     }
 
     /// Stores the rows that the task-locking statement read. Returns the numbers of the promises

@@ -16,7 +16,7 @@ use crate::{
     postgres::{
         failure::FailedStatement, fields::escape, statement::query, tables::NAMED_STATEMENTS,
     },
-    sql::{self, Cache, CacheLevel, NAMED, RowFields as _, SqlFailure, module_facts_column},
+    sql::{self, Cache, CacheLevel, NAMED, RowFields as _, SqlFailure, module_facts_column, read},
 };
 
 /// Loads all remaining rows in one statement; the first column is the kind of the row.
@@ -38,7 +38,7 @@ macro_rules! parts {
     () => {
         concat!("
     SELECT 0, NULL, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, NULL, (SELECT version FROM first_version WHERE one = 1),
-           NULL::bigint, NULL::bigint, NULL::bytea, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint
+           (SELECT 1 FROM value_uses LIMIT 1)::bigint, NULL::bigint, NULL::bytea, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint
      UNION ALL
     SELECT 1, awaited.id, awaited.n, awaiter.id, awaiter.n, consumed, NULL, NULL, NULL, NULL, NULL, NULL, NULL
       FROM callbacks
@@ -224,6 +224,7 @@ impl LockedRows {
                 self.now = self.now.or(row.int(2)?.map(Timestamp));
                 let first = row.int(4)?.unwrap_or_default().cast_unsigned();
                 cache.view.raise_first_version(Version(first));
+                self.has_large_values |= row.int(5)?.is_some();
             }
             Some(1) => {
                 let awaited = (row.int(2)?, sql::id(row, 1)?);
@@ -271,7 +272,9 @@ impl LockedRows {
         self.statements += 1;
         let query = query(connection, TAIL).bind(number).bind(i64::from(from));
         let rows = connection.fetch_all(query).await.map_err(FailedStatement::of(name))?;
-        let tail = rows.iter().map(|row| sql::records(row, 0, invocation));
+        let chunks = read::chunks_of_records(connection, &rows, 0).await;
+        let chunks = chunks.map_err(FailedStatement::of(name))?;
+        let tail = rows.iter().map(|row| sql::records(row, 0, invocation, &chunks));
         let tail = tail.collect::<Result<Vec<_>, _>>().map(|rows| rows.concat());
         sql::put_tail(cache, invocation, tail, from).map_err(FailedStatement::of(name))
     }

@@ -15,6 +15,7 @@ use crate::{
         connection_pool::RACES_TIMEOUT,
         failure::{FailedStatement, FailureClass},
         held::PrimaryConnection,
+        large_values,
         transaction::SessionTransaction,
     },
 };
@@ -123,7 +124,9 @@ impl WriterState {
         let commands: Vec<&[FootprintedCommand]> =
             batch.iter().map(|each| each.commands.as_slice()).collect();
         match self.commit(&mut slot, &commands).await {
-            Ok(committed) => {
+            Ok(mut committed) => {
+                let released = std::mem::take(&mut committed.released_chunks);
+                self.drop_chunks(&mut slot, released).await;
                 measured(batch.iter().map(|each| each.commands.len()).sum());
                 self.answer(batch, committed);
             }
@@ -141,6 +144,20 @@ impl WriterState {
             }
         }
         slot
+    }
+
+    /// Deletes the chunks of values that nothing uses any more. If it fails, a sweep finds them.
+    async fn drop_chunks(&self, slot: &mut ConnectionSlot, released: Vec<Vec<u8>>) {
+        let Some(held) = slot.as_mut().filter(|_| !released.is_empty()) else { return };
+        let dropping = large_values::drop_unused(&mut held.connection, &self.settings, released);
+        match self.env.within(TRANSACTION_TIMEOUT, dropping).await {
+            Some(Ok(())) => {}
+            Some(Err(failed)) => {
+                tracing::debug!(error = %failed.source, "unused chunks of values stay for now");
+                *slot = None;
+            }
+            None => *slot = None,
+        }
     }
 
     fn answer(&self, batch: Vec<Submission>, committed: CommittedBatch) {

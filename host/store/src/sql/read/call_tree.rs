@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use segno_core::id::PromiseId;
 
-use super::{DatabaseKind, DatabaseSession, Parameter, Select, promises::promise_row};
+use super::{DatabaseKind, DatabaseSession, Parameter, Select, promises::inline_row};
 use crate::{
     ChildRow, ParentCursor, TreeNeighbours,
     sql::{self, AFTER_PROMISE, RowFields, SqlFailure, promise_columns, promise_tables},
@@ -21,8 +21,8 @@ macro_rules! children {
            FROM json_each($1) wanted JOIN promises me ON me.id = json_extract(wanted.value, '$[0]'))
      SELECT ",
         promise_columns!(
-            "CASE WHEN length(p.param) <= 65536 THEN p.param ELSE x'' END",
-            "CASE WHEN length(p.value) <= 65536 THEN p.value END"
+            "CASE WHEN coalesce(p.param_bytes, length(p.param)) <= 65536 THEN p.param ELSE x'' END",
+            "CASE WHEN coalesce(p.value_bytes, length(p.value)) <= 65536 THEN p.value END"
         ),
         ", parents.place
        FROM parents CROSS JOIN promises p ON p.n IN (
@@ -40,8 +40,8 @@ $order,
     concat!(
         "SELECT ",
         promise_columns!(
-            "CASE WHEN octet_length(p.param) <= 65536 THEN p.param ELSE ''::bytea END",
-            "CASE WHEN octet_length(p.value) <= 65536 THEN p.value END"
+            "CASE WHEN coalesce(p.param_bytes, octet_length(p.param)) <= 65536 THEN p.param ELSE ''::bytea END",
+            "CASE WHEN coalesce(p.value_bytes, octet_length(p.value)) <= 65536 THEN p.value END"
         ),
         r#", wanted.place - 1
        FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY wanted (id, named, after, place)
@@ -126,7 +126,7 @@ pub(super) async fn children<S: DatabaseSession>(
     };
     let child = |row: &S::Row| {
         let number = row.int(0)?.unwrap_or_default();
-        Ok(ChildRow { parent: place(row, AFTER_PROMISE)?, number, row: promise_row(row)? })
+        Ok(ChildRow { parent: place(row, AFTER_PROMISE)?, number, row: inline_row(row)? })
     };
     found.iter().map(child).collect()
 }

@@ -3,7 +3,7 @@
 use segno_core::view::View;
 use sqlx::{AssertSqlSafe, SqlSafeStr as _};
 
-use super::{DatabaseKind, DatabaseSession};
+use super::{DatabaseKind, DatabaseSession, large_values::chunks_of};
 use crate::sql::{
     SqlFailure,
     dump::{self, DumpRowKind},
@@ -22,8 +22,12 @@ pub(super) async fn whole<S: DatabaseSession>(session: &mut S) -> Result<View, S
             (DatabaseKind::Sqlite, DumpRowKind::Journal) => JOURNALS.into_sql_str(),
             _ => AssertSqlSafe(text).into_sql_str(),
         };
-        for row in &session.rows(text, &[]).await? {
-            dump::put(&mut view, about, row)?;
+        let rows = session.rows(text, &[]).await?;
+        let lists = rows.iter().map(|row| dump::lists(about, row));
+        let lists = lists.collect::<Result<Vec<_>, _>>()?;
+        let chunks = chunks_of(session, lists.iter().flatten()).await?;
+        for row in &rows {
+            dump::put(&mut view, about, row, &chunks)?;
         }
     }
     Ok(view)

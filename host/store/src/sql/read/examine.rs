@@ -10,14 +10,15 @@ use sqlx::{AssertSqlSafe, SqlSafeStr as _};
 
 use super::{
     DatabaseKind, DatabaseSession, Parameter, Select,
+    large_values::{chunks_of, chunks_of_records},
     limits::{LIMITS, PARTITIONS},
     objects::LINES,
 };
 use crate::{
     ExaminedPage,
     sql::{
-        OWNED, OwnedTable, SqlFailure, module_facts_column, promise_columns, promise_tables,
-        schedule_columns,
+        OWNED, OwnedTable, SqlFailure, StoredPromise, module_facts_column, promise_columns,
+        promise_tables, schedule_columns,
     },
 };
 
@@ -159,9 +160,9 @@ pub(crate) async fn read<S: DatabaseSession>(
         Some(maker) => session.all(&PAGE_OF, &[after.into(), limit.into(), maker.into()]).await?,
     };
     let mut page = ExaminedPage { view: View::new(), ..ExaminedPage::default() };
-    let mut numbers = Vec::with_capacity(found.len());
+    let (mut numbers, mut large) = (Vec::with_capacity(found.len()), Vec::new());
     for row in &found {
-        numbers.push(page.put_member(row)?);
+        numbers.push(page.put_member(row, &mut large)?);
     }
     page.next = numbers.last().copied().filter(|_| found.len() == limit as usize);
     for row in &session.all(&MODULES, &[]).await? {
@@ -191,16 +192,20 @@ pub(crate) async fn read<S: DatabaseSession>(
             page.put_owned(owned, row);
         }
     }
-    for row in &session.all(&JOURNALS, &numbers).await? {
-        page.put_journal(row)?;
+    let journals = session.all(&JOURNALS, &numbers).await?;
+    let chunks = chunks_of_records(session, &journals, 6).await?;
+    for row in &journals {
+        page.put_journal(row, &chunks)?;
     }
     for row in &session.all(&FIRST_CHILDREN, &numbers).await? {
-        page.put(row)?;
+        page.put(row, &mut large)?;
     }
+    put_large(session, &mut page, &mut large).await?;
     let referenced = page.referenced();
     for row in &session.all(&BY_ID, &[Parameter::ids(&referenced)]).await? {
-        page.put(row)?;
+        page.put(row, &mut large)?;
     }
+    put_large(session, &mut page, &mut large).await?;
     let objects = page.objects();
     let objects = Parameter::Texts(objects.iter().map(ObjectId::as_str).collect());
     for row in &session.all(&LINES, &[objects]).await? {
@@ -214,6 +219,17 @@ pub(crate) async fn read<S: DatabaseSession>(
         page.put_partition(row);
     }
     Ok(page)
+}
+
+/// Adds the promises with large values to the page.
+async fn put_large(
+    session: &mut impl DatabaseSession,
+    page: &mut ExaminedPage,
+    large: &mut Vec<StoredPromise>,
+) -> Result<(), SqlFailure> {
+    let chunks = chunks_of(session, large.iter().flat_map(StoredPromise::lists)).await?;
+    large.drain(..).for_each(|stored| page.put_large(stored, &chunks));
+    Ok(())
 }
 
 fn texts(ids: &BTreeSet<String>) -> Parameter<'_> {

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use segno_core::id::PromiseId;
 
 use super::{
-    BuiltStatement, DatabaseKind, DatabaseSession, list::end_of_prefix, promises::promise_row,
+    BuiltStatement, DatabaseKind, DatabaseSession, large_values::chunks_of, list::end_of_prefix,
+    promises::StoredRow,
 };
 use crate::{
     Page, PromiseFilter, PromiseRow, PromiseStateFilter, UnreadableEntity,
@@ -35,25 +36,37 @@ pub(super) async fn page<S: DatabaseSession>(
         }
     };
     let mut page = Page { items: Vec::new(), unreadable: Vec::new(), next: None };
-    let (mut bytes, mut is_full) = (0, false);
+    let (mut bytes, mut is_full, mut stored) = (0, false, Vec::new());
     let found = statement(S::KIND, filter, bound.as_ref());
     let found = session.each_of(found, |row| {
         // A row that cannot be read still takes up an item of the page.
-        if bytes >= PAGE_BYTES || page.items.len() + page.unreadable.len() == limit {
+        if bytes >= PAGE_BYTES || stored.len() + page.unreadable.len() == limit {
             is_full = true;
             return Ok(ControlFlow::Break(()));
         }
         page.next = Some(sql::id(&row, 1)?);
-        match promise_row(&row) {
+        match StoredRow::of(&row) {
             Ok(row) => {
-                bytes += promise_filter::page_bytes(&row.promise);
-                page.items.push(row);
+                let large = usize::try_from(row.promise.large_bytes()).unwrap_or(usize::MAX);
+                bytes += promise_filter::page_bytes(&row.promise.promise).saturating_add(large);
+                stored.push(row);
             }
             Err(error) => page.unreadable.push(UnreadableEntity::of(row.text(1), error)?),
         }
         Ok(ControlFlow::Continue(()))
     });
     found.await?;
+    let chunks = chunks_of(session, stored.iter().flat_map(StoredRow::lists)).await?;
+    for row in stored {
+        let id = row.promise.promise.id().clone();
+        match row.whole(&chunks) {
+            Ok(row) => page.items.push(row),
+            Err(error) => {
+                let id = Ok(Some(id.as_str().into()));
+                page.unreadable.push(UnreadableEntity::of(id, error)?);
+            }
+        }
+    }
     if !is_full {
         page.next = bound;
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use segno_core::{id::PromiseId, invocation::Record};
 
-use super::{DatabaseSession, Parameter, Select};
+use super::{DatabaseSession, Parameter, Select, large_values::chunks_of_records};
 use crate::{
     ExecutionHistory, LogRow,
     sql::{self, RowFields as _, SqlFailure},
@@ -105,8 +105,10 @@ pub(super) async fn records(
 ) -> Result<Vec<Record>, SqlFailure> {
     let select = if unmerged { &JOURNAL_UNMERGED } else { &JOURNAL };
     let mut records = Vec::new();
-    for row in &session.all(select, &[id.into(), from.into(), limit.into()]).await? {
-        records.extend(sql::records(row, 0, id)?);
+    let found = session.all(select, &[id.into(), from.into(), limit.into()]).await?;
+    let chunks = chunks_of_records(session, &found, 0).await?;
+    for row in &found {
+        records.extend(sql::records(row, 0, id, &chunks)?);
     }
     let end = from.saturating_add(limit);
     records.retain(|record| (from..end).contains(&record.seq));
@@ -147,13 +149,15 @@ pub(super) async fn histories(
     let select = if unmerged { &HISTORIES_UNMERGED } else { &HISTORIES };
     let ids = Parameter::ids(of.iter().map(|(id, _)| id));
     let mut by_id: HashMap<PromiseId, ExecutionHistory> = HashMap::new();
-    for row in &session.all(select, &[ids]).await? {
+    let found = session.all(select, &[ids]).await?;
+    let chunks = chunks_of_records(session, &found, 1).await?;
+    for row in &found {
         let id = sql::id(row, 0)?;
         let lines = row.int(2)?;
         let history = by_id.entry(id.clone()).or_default();
         match lines {
             Some(lines) => history.lines += u32::try_from(lines).unwrap_or(u32::MAX),
-            None => history.records.extend(sql::records(row, 1, &id)?),
+            None => history.records.extend(sql::records(row, 1, &id, &chunks)?),
         }
     }
     by_id.values_mut().for_each(ExecutionHistory::sort);

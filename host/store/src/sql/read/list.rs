@@ -11,7 +11,7 @@ use sqlx::SqlSafeStr as _;
 
 use super::{
     BuiltStatement, DatabaseKind, DatabaseSession, Parameter, Select, find::has_pair,
-    promises::promise_row,
+    promises::inline_row,
 };
 use crate::{
     InvocationFilter, InvocationRow, Page, StateCounts, StoreError, UnreadableEntity,
@@ -28,8 +28,8 @@ const INVOCATIONS: Select = Select::differing(
     concat!(
         "SELECT ",
         promise_columns!(
-            "CASE WHEN length(p.param) <= 16384 THEN p.param ELSE x'' END",
-            "CASE WHEN length(p.value) <= 16384 THEN p.value END"
+            "CASE WHEN coalesce(p.param_bytes, length(p.param)) <= 16384 THEN p.param ELSE x'' END",
+            "CASE WHEN coalesce(p.value_bytes, length(p.value)) <= 16384 THEN p.value END"
         ),
         ", (SELECT end_seq FROM journal WHERE inv = p.n ORDER BY first_seq DESC LIMIT 1)
        FROM (",
@@ -37,8 +37,8 @@ const INVOCATIONS: Select = Select::differing(
     concat!(
         "SELECT ",
         promise_columns!(
-            "CASE WHEN octet_length(p.param) <= 16384 THEN p.param ELSE ''::bytea END",
-            "CASE WHEN octet_length(p.value) <= 16384 THEN p.value END"
+            "CASE WHEN coalesce(p.param_bytes, octet_length(p.param)) <= 16384 THEN p.param ELSE ''::bytea END",
+            "CASE WHEN coalesce(p.value_bytes, octet_length(p.value)) <= 16384 THEN p.value END"
         ),
         ", (SELECT end_seq FROM journal WHERE inv = p.n ORDER BY first_seq DESC LIMIT 1)
        FROM (",
@@ -82,7 +82,7 @@ pub(super) async fn page<S: DatabaseSession>(
     let (mut items, mut unreadable) = (Vec::with_capacity(found.len()), Vec::new());
     for row in &found {
         let number = row.int(0)?.ok_or(SqlFailure::NoRow)?;
-        let listed = match promise_row(row) {
+        let listed = match inline_row(row) {
             Ok(listed) => listed,
             Err(error) => {
                 unreadable.push((number, UnreadableEntity::of(row.text(1), error)?));

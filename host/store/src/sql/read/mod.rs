@@ -19,6 +19,7 @@ pub(crate) mod find;
 mod gather;
 mod graph_nodes;
 mod journal;
+mod large_values;
 mod limits;
 pub(crate) mod list;
 mod modules;
@@ -35,6 +36,7 @@ pub(crate) use self::{
     examine::read as examine,
     export::{export, refused},
     gather::gather,
+    large_values::{chunks, chunks_of_records},
     reader::Reader,
     scan::{candidates, finished},
     session::{
@@ -60,6 +62,7 @@ pub(crate) fn statements(kind: DatabaseKind) -> Vec<&'static str> {
         facts::STATEMENTS,
         graph_nodes::STATEMENTS,
         journal::STATEMENTS,
+        large_values::STATEMENTS,
         due::STATEMENTS,
         modules::STATEMENTS,
         objects::STATEMENTS,
@@ -83,6 +86,7 @@ pub(crate) fn walked_by_index(kind: DatabaseKind) -> Vec<&'static str> {
         facts::STATEMENTS,
         graph_nodes::STATEMENTS,
         journal::STATEMENTS,
+        large_values::STATEMENTS,
         due::STATEMENTS,
         modules::STATEMENTS,
         objects::STATEMENTS,

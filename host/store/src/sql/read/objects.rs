@@ -8,39 +8,40 @@ use segno_core::{
 };
 
 use super::{
-    BuiltStatement, DatabaseKind, DatabaseSession, Parameter, Select, list::end_of_prefix,
+    BuiltStatement, DatabaseKind, DatabaseSession, Parameter, Select, large_values::chunks_of,
+    list::end_of_prefix,
 };
 use crate::{
     ObjectFilter, ObjectRow, Page, StateSize, limits,
-    sql::{RowFields as _, SqlFailure, rows, table},
+    sql::{RowFields, SqlFailure, rows, table},
 };
 
 const STATE: Select = Select::differing(
     "
-    SELECT object, name, kind, object_state.value FROM json_each($2) wanted
+    SELECT object, name, kind, object_state.value, bytes FROM json_each($2) wanted
       JOIN object_state ON object_state.object = $1 AND object_state.name = wanted.value",
     "
-    SELECT object, name, kind, value FROM object_state WHERE object = $1 AND name = ANY($2::text[])",
+    SELECT object, name, kind, value, bytes FROM object_state WHERE object = $1 AND name = ANY($2::text[])",
 );
 
 /// Returns a single row without a name if the state is too large. One statement, so that everything
 /// is read from one snapshot.
 const WHOLE: Select = Select::differing(
     "
-    WITH of_object AS (SELECT object, name, kind, value FROM object_state WHERE object = $1),
-         small AS (SELECT coalesce(sum(length(CAST(name AS BLOB)) + length(value)), 0) <= $2 AS fits FROM of_object)
-    SELECT object, name, kind, value FROM small JOIN of_object ON fits
-     UNION ALL SELECT $1, NULL, NULL, NULL FROM small WHERE NOT fits",
+    WITH of_object AS (SELECT object, name, kind, value, bytes FROM object_state WHERE object = $1),
+         small AS (SELECT coalesce(sum(length(CAST(name AS BLOB)) + coalesce(bytes, length(value))), 0) <= $2 AS fits FROM of_object)
+    SELECT object, name, kind, value, bytes FROM small JOIN of_object ON fits
+     UNION ALL SELECT $1, NULL, NULL, NULL, NULL FROM small WHERE NOT fits",
     "
-    WITH of_object AS (SELECT object, name, kind, value FROM object_state WHERE object = $1),
-         small AS (SELECT coalesce(sum(octet_length(name) + octet_length(value)), 0) <= $2 AS fits FROM of_object)
-    SELECT object, name, kind, value FROM small JOIN of_object ON fits
-     UNION ALL SELECT $1, NULL, NULL, NULL FROM small WHERE NOT fits",
+    WITH of_object AS (SELECT object, name, kind, value, bytes FROM object_state WHERE object = $1),
+         small AS (SELECT coalesce(sum(octet_length(name) + coalesce(bytes, octet_length(value))), 0) <= $2 AS fits FROM of_object)
+    SELECT object, name, kind, value, bytes FROM small JOIN of_object ON fits
+     UNION ALL SELECT $1, NULL, NULL, NULL, NULL FROM small WHERE NOT fits",
 );
 
 const SIZES: Select = Select::differing(
-    "SELECT name, length(value) FROM object_state WHERE object = $1 ORDER BY name",
-    "SELECT name, octet_length(value)::bigint FROM object_state WHERE object = $1 ORDER BY name",
+    "SELECT name, coalesce(bytes, length(value)) FROM object_state WHERE object = $1 ORDER BY name",
+    "SELECT name, coalesce(bytes, octet_length(value)) FROM object_state WHERE object = $1 ORDER BY name",
 );
 
 /// The queues of these objects.
@@ -51,10 +52,10 @@ pub(super) const LINES: Select = Select::differing(
 
 const SUMS: Select = Select::differing(
     "
-    SELECT object, count(*), sum(length(object_state.value)) FROM json_each($1) wanted
+    SELECT object, count(*), sum(coalesce(bytes, length(object_state.value))) FROM json_each($1) wanted
       JOIN object_state ON object_state.object = wanted.value GROUP BY object",
     "
-    SELECT object, count(*), sum(octet_length(value))::bigint FROM object_state
+    SELECT object, count(*), sum(coalesce(bytes, octet_length(value)))::bigint FROM object_state
      WHERE object = ANY($1::text[]) GROUP BY object",
 );
 
@@ -66,7 +67,7 @@ pub(super) async fn state(
 ) -> Result<BTreeMap<Text, Payload>, SqlFailure> {
     let wanted = Parameter::Texts(names.iter().map(Text::as_str).collect());
     let found = session.all(&STATE, &[object.as_str().into(), wanted]).await?;
-    found.iter().map(|row| table::state(row).map(|((_, name), value)| (name, value))).collect()
+    entries(session, &found).await
 }
 
 /// All state of an object; `None` if it exceeds `bytes_max` bytes.
@@ -82,8 +83,18 @@ pub(super) async fn whole(
     {
         return Ok(None);
     }
-    let entry = |row| table::state(row).map(|((_, name), value)| (name, value));
-    found.iter().map(entry).collect::<Result<_, _>>().map(Some)
+    entries(session, &found).await.map(Some)
+}
+
+/// Decodes entries, with the chunks of the large ones.
+async fn entries(
+    session: &mut impl DatabaseSession,
+    found: &[impl RowFields],
+) -> Result<BTreeMap<Text, Payload>, SqlFailure> {
+    let lists = found.iter().map(table::state_list).collect::<Result<Vec<_>, _>>()?;
+    let chunks = chunks_of(session, lists.iter().flatten()).await?;
+    let entry = |row| table::state(row, &chunks).map(|((_, name), value)| (name, value));
+    found.iter().map(entry).collect()
 }
 
 /// The names in an object's state, with the bytes of each value.

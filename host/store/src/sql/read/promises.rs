@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use segno_core::id::PromiseId;
+use segno_core::{id::PromiseId, promise::Task};
 
-use super::{DatabaseSession, Parameter, Select};
+use super::{DatabaseSession, Parameter, Select, large_values::chunks_of};
 use crate::{
     PromiseRow, PromiseSize, WaitEdges,
-    sql::{self, RowFields, SqlFailure, promise_columns, promise_tables},
+    sql::{
+        self, RowFields, SqlFailure, StoredPromise,
+        large_value::{ChunkList, ChunkSet},
+        promise_columns, promise_tables,
+    },
 };
 
 const PROMISES: Select = Select::differing(
@@ -27,9 +31,9 @@ const PROMISES: Select = Select::differing(
 );
 
 const SIZES: Select = Select::differing(
-    "SELECT p.id, length(p.param), ifnull(length(p.value), 0)
+    "SELECT p.id, ifnull(p.param_bytes, length(p.param)), ifnull(p.value_bytes, ifnull(length(p.value), 0))
        FROM json_each($1) wanted JOIN promises p ON p.id = wanted.value",
-    "SELECT p.id, octet_length(p.param)::bigint, coalesce(octet_length(p.value), 0)::bigint
+    "SELECT p.id, coalesce(p.param_bytes, octet_length(p.param)), coalesce(p.value_bytes, octet_length(p.value), 0)
        FROM promises p WHERE p.id = ANY($1::text[])",
 );
 
@@ -48,9 +52,12 @@ pub(super) async fn promises(
     session: &mut impl DatabaseSession,
     ids: &[PromiseId],
 ) -> Result<Vec<Option<PromiseRow>>, SqlFailure> {
+    let found = session.all(&PROMISES, &[Parameter::ids(ids)]).await?;
+    let stored = found.iter().map(StoredRow::of).collect::<Result<Vec<_>, _>>()?;
+    let chunks = chunks_of(session, stored.iter().flat_map(StoredRow::lists)).await?;
     let mut by_id = BTreeMap::new();
-    for row in &session.all(&PROMISES, &[Parameter::ids(ids)]).await? {
-        let row = promise_row(row)?;
+    for row in stored {
+        let row = row.whole(&chunks)?;
         by_id.insert(row.promise.id().clone(), row);
     }
     Ok(ids.iter().map(|id| by_id.get(id).cloned()).collect())
@@ -88,11 +95,34 @@ pub(super) async fn waits(
     Ok(waits)
 }
 
-/// Decodes a promise with its task.
-pub(super) fn promise_row(row: &impl RowFields) -> Result<PromiseRow, SqlFailure> {
-    let (_, promise) = sql::promise(row)?;
-    let task = sql::task(row, promise.id())?;
-    Ok(PromiseRow { promise, task })
+/// A promise with its task, as they are stored.
+pub(super) struct StoredRow {
+    pub(super) promise: StoredPromise,
+    task: Option<Task>,
+}
+
+impl StoredRow {
+    /// Decodes a row of `promise_columns`.
+    pub(super) fn of(row: &impl RowFields) -> Result<Self, SqlFailure> {
+        let (_, promise) = sql::stored_promise(row)?;
+        let task = sql::task(row, promise.promise.id())?;
+        Ok(Self { promise, task })
+    }
+
+    /// The lists of the chunks of large values.
+    pub(super) fn lists(&self) -> impl Iterator<Item = &ChunkList> {
+        self.promise.lists()
+    }
+
+    /// The row with its large values, whose chunks were read.
+    pub(super) fn whole(self, chunks: &ChunkSet) -> Result<PromiseRow, SqlFailure> {
+        Ok(PromiseRow { promise: self.promise.whole(chunks)?, task: self.task })
+    }
+}
+
+/// Decodes a promise with its task, if its values are inline.
+pub(super) fn inline_row(row: &impl RowFields) -> Result<PromiseRow, SqlFailure> {
+    StoredRow::of(row)?.whole(&ChunkSet::default())
 }
 
 /// The statements, for tests of query plans.

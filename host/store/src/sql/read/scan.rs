@@ -88,7 +88,7 @@ const FINISHED: Select = Select::common(concat!(
     "WITH page AS (SELECT n AS number, made_by AS maker, state AS settled, settled_at AS at
                      FROM promises WHERE n > $1 ORDER BY n LIMIT $2)
      SELECT ",
-    promise_columns!(),
+    promise_columns!("substr(p.param, 1, 0)", "substr(p.value, 1, 0)"),
     "FROM page JOIN promises p ON p.n = number ",
     promise_tables!(),
     "WHERE maker IS NULL AND settled <> 0 AND at <= $3
@@ -123,7 +123,7 @@ pub(crate) async fn candidates(
     Ok(ScanPage { items, looked_at, next })
 }
 
-/// Finished trees, by their roots.
+/// Finished trees, by their roots, which come without the data of their values.
 pub(crate) async fn finished(
     session: &mut impl DatabaseSession,
     after: i64,
@@ -134,8 +134,7 @@ pub(crate) async fn finished(
     let (next, looked_at) = end(&last, 0, limit)?;
     let parameters = [after.into(), limit.into(), before.0.into()];
     let found = session.all(&FINISHED, &parameters).await?;
-    let items = found.iter().map(|row| sql::promise(row).map(|(_, promise)| promise));
-    Ok(ScanPage { items: sql::readable(items)?, looked_at, next })
+    Ok(ScanPage { items: sql::readable(found.iter().map(sql::inline_promise))?, looked_at, next })
 }
 
 /// Damage to the database itself, as reported by the database.
@@ -143,6 +142,7 @@ pub(crate) async fn integrity<S: DatabaseSession>(
     session: &mut S,
 ) -> Result<Vec<String>, SqlFailure> {
     let mut found = super::limits::miscounted(session).await?;
+    found.extend(super::large_values::left_over(session).await?);
     if S::KIND == DatabaseKind::Postgres {
         return Ok(found);
     }

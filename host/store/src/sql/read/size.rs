@@ -30,14 +30,14 @@ const PARTS: Select = Select::differing("
 /// Bytes of each promise in creation order, so that makers come before the promises they made.
 const CONTENT: Select = Select::differing("
     WITH content (n, bytes) AS (
-        SELECT n, length(param) + ifnull(length(value), 0) FROM promises
+        SELECT n, ifnull(param_bytes, length(param)) + ifnull(value_bytes, ifnull(length(value), 0)) FROM promises
          UNION ALL
         SELECT inv, length(records) FROM journals
          UNION ALL
         SELECT inv, length(lines) FROM logs)
     SELECT n, made_by, state, sum(bytes) FROM content JOIN promises USING (n) GROUP BY n ORDER BY n", "
     WITH content (n, bytes) AS (
-        SELECT n, octet_length(param) + coalesce(octet_length(value), 0) FROM promises
+        SELECT n, coalesce(param_bytes, octet_length(param)) + coalesce(value_bytes, octet_length(value), 0) FROM promises
          UNION ALL
         SELECT inv, octet_length(records) FROM journal
          UNION ALL
@@ -48,7 +48,7 @@ const CONTENT: Select = Select::differing("
 /// Grouped by address: there are few addresses and many invocations.
 const FUNCTIONS: Select = Select::differing("
     WITH content (n, bytes) AS (
-        SELECT n, length(param) + ifnull(length(value), 0) FROM promises WHERE target IS NOT NULL
+        SELECT n, ifnull(param_bytes, length(param)) + ifnull(value_bytes, ifnull(length(value), 0)) FROM promises WHERE target IS NOT NULL
          UNION ALL
         SELECT inv, length(records) FROM journals
          UNION ALL
@@ -57,7 +57,7 @@ const FUNCTIONS: Select = Select::differing("
      WHERE target IS NOT NULL
      GROUP BY target ORDER BY 3 DESC, 1 LIMIT $1", "
     WITH content (n, bytes) AS (
-        SELECT n, octet_length(param) + coalesce(octet_length(value), 0) FROM promises WHERE target IS NOT NULL
+        SELECT n, coalesce(param_bytes, octet_length(param)) + coalesce(value_bytes, octet_length(value), 0) FROM promises WHERE target IS NOT NULL
          UNION ALL
         SELECT inv, octet_length(records) FROM journal
          UNION ALL

@@ -8,7 +8,10 @@ use segno_core::{
 use super::column::{at, needed, number, small};
 use crate::{
     LogRow,
-    sql::{RowFields, SqlFailure},
+    sql::{
+        RowFields, SqlFailure,
+        large_value::{ChunkList, ChunkSet},
+    },
 };
 
 /// The format byte of a row of log lines.
@@ -46,13 +49,35 @@ pub(crate) fn head(
     })
 }
 
-/// The records in column `column`.
+/// The list of the chunks of the records in column `column`; `None` if the column holds the
+/// records.
+pub(crate) fn records_list(
+    row: &impl RowFields,
+    column: usize,
+) -> Result<Option<ChunkList>, SqlFailure> {
+    Ok(row.blob(column)?.and_then(ChunkList::marked))
+}
+
+/// The records in column `column`; `chunks` has those of [`records_list`].
 pub(crate) fn records(
     row: &impl RowFields,
     column: usize,
     invocation: &PromiseId,
+    chunks: &ChunkSet,
 ) -> Result<Vec<Record>, SqlFailure> {
-    decoded(needed(row.blob(column)?, invocation, "records")?, invocation)
+    records_in(needed(row.blob(column)?, invocation, "records")?, invocation, chunks)
+}
+
+/// Like [`records`], for the content of the column.
+pub(crate) fn records_in(
+    column: &[u8],
+    invocation: &PromiseId,
+    chunks: &ChunkSet,
+) -> Result<Vec<Record>, SqlFailure> {
+    match ChunkList::marked(column) {
+        None => decoded(column, invocation),
+        Some(list) => decoded(&needed(chunks.value(&list), invocation, "records")?, invocation),
+    }
 }
 
 /// Decodes stored records.

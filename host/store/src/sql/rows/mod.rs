@@ -15,12 +15,13 @@ mod golden;
 pub(super) use column::{at, damaged, headers, json, needed, tags, value};
 pub(crate) use column::{id, number, small, text};
 pub(in crate::sql) use journal::encode_lines;
-pub(crate) use journal::{decoded, head, log_lines, records};
+pub(crate) use journal::{decoded, head, log_lines, records, records_in, records_list};
 pub(crate) use module::{
     counted, digest_at, module, module_facts, module_facts_cells, module_facts_column,
 };
 pub(crate) use outbox::{event, outbox, outbox_cells, outbox_key, outbox_key_cells};
 pub(crate) use promise::{
-    AFTER_PROMISE, new_promise, promise, promise_columns, promise_tables, settlement,
+    AFTER_PROMISE, StoredPromise, inline_promise, new_promise, promise_columns, promise_tables,
+    settlement, stored_promise,
 };
 pub(crate) use task::{ready, task, task_cells, wake};

@@ -34,7 +34,7 @@ pub(crate) use self::{
     partition::partition,
     place::place,
     schedule::{schedule, schedule_columns},
-    state::{STATE, StateRows, state},
+    state::{STATE, StateRows, state, state_list},
     stream::stream,
     stream_chunk::{STREAM_CHUNKS, StreamDataRows, stream_chunk},
 };
@@ -63,5 +63,6 @@ pub(crate) static OWNED: [OwnedTable; 4] =
 pub(crate) fn all() -> impl Iterator<Item = &'static str> {
     let named = NAMED.iter().map(|named| named.table.name);
     let owned = OWNED.iter().map(|owned| owned.table.name);
-    PARTS.into_iter().chain(["promises", STATE.name, STREAM_CHUNKS.name]).chain(named).chain(owned)
+    let others = ["promises", STATE.name, STREAM_CHUNKS.name, "value_uses", "value_chunks"];
+    PARTS.into_iter().chain(others).chain(named).chain(owned)
 }

@@ -1,5 +1,7 @@
 //! The state of objects. No decision reads it; the queue of an object determines who may write it.
 
+use std::borrow::Cow;
+
 use segno_core::{
     delta::Delta,
     id::ObjectId,
@@ -13,13 +15,14 @@ use super::{
 };
 use crate::sql::{
     CellRow, RowFields, SqlCell, SqlFailure,
+    large_value::{ChunkList, ChunkSet, ValueOwner, ValueRows},
     rows::{needed, number},
 };
 
 pub(crate) const STATE: SqlTable = SqlTable {
     name: "object_state",
-    columns: "object, name, kind, value",
-    kinds: &[Word, Word, Int, Blob],
+    columns: "object, name, kind, value, bytes",
+    kinds: &[Word, Word, Int, Blob, Int],
     key: 2,
     again: ConflictRule::Replaces,
 };
@@ -36,33 +39,50 @@ pub(crate) struct StateRows {
 }
 
 impl StateRows {
-    /// The changes that `delta` makes.
-    pub(crate) fn of(delta: &Delta) -> Self {
+    /// The changes that `delta` makes; adds the chunks of large entries to `values`.
+    pub(crate) fn of(delta: &Delta, values: &mut ValueRows) -> Self {
         let cleared = delta.cleared.iter().map(|object| vec![object.as_str().into()]);
         let mut rows = Self { cleared: cleared.collect(), ..Self::default() };
+        values.released_objects.extend(delta.cleared.iter().cloned());
         for ((object, name), value) in &delta.state {
             let key: [SqlCell; 2] = [object.as_str().into(), name.as_str().into()];
+            let owner = ValueOwner::State(object, name);
+            values.released.push([owner.into()]);
             match value {
                 None => rows.deleted.push(key.into()),
-                Some(value) => rows.put.push(key.into_iter().chain(payload_cells(value)).collect()),
+                Some(payload) => {
+                    let kind = i64::from(matches!(payload, Payload::Bytes(_)));
+                    let [value, bytes] = values.cells(owner, payload.as_bytes());
+                    rows.put.push(key.into_iter().chain([kind.into(), value, bytes]).collect());
+                }
             }
         }
         rows
     }
 }
 
-fn payload_cells(value: &Payload) -> [SqlCell; 2] {
-    match value {
-        Payload::Json(text) => [0_i64.into(), text.as_str().as_bytes().into()],
-        Payload::Bytes(bytes) => [1_i64.into(), bytes.as_slice().into()],
-    }
+/// The list of the chunks of a large entry.
+pub(crate) fn state_list(row: &impl RowFields) -> Result<Option<ChunkList>, SqlFailure> {
+    let is_large = row.int(4)?.is_some();
+    Ok(row.blob(3)?.filter(|_| is_large).and_then(ChunkList::decode))
 }
 
-/// Decodes one entry of an object's state.
-pub(crate) fn state(row: &impl RowFields) -> Result<(StateKey, Payload), SqlFailure> {
+/// Decodes one entry of an object's state; `chunks` has those of [`state_list`].
+pub(crate) fn state(
+    row: &impl RowFields,
+    chunks: &ChunkSet,
+) -> Result<(StateKey, Payload), SqlFailure> {
     let object = ObjectId::from(&*needed(row.text(0)?, &"object_state", "object")?);
     let name = Text::from(&*needed(row.text(1)?, &object, "name")?);
-    let value = needed(row.blob(3)?, &object, "value")?;
+    let column = needed(row.blob(3)?, &object, "value")?;
+    let value = match row.int(4)? {
+        None => Cow::Borrowed(column),
+        Some(_) => {
+            let list = state_list(row)?.and_then(|list| chunks.value(&list));
+            Cow::Owned(needed(list, &object, "value")?)
+        }
+    };
+    let value = &*value;
     let payload = match number(row, 2, &object, "kind")? {
         0 => {
             let text = std::str::from_utf8(value).ok();
