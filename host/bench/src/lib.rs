@@ -48,6 +48,7 @@ mod suspended_fixture;
 mod temporary_schema;
 mod throughput;
 mod timers;
+mod values;
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -102,6 +103,8 @@ pub enum BenchScenario {
     Long,
     /// Appends to one stream and to 1,000, and the delay to a reader
     Streams,
+    /// A conversation with a model, each call of which carries all of it
+    Values,
     /// No-ops beside guests that compute without a pause
     #[value(alias = "fairness")]
     Fairness,
@@ -189,6 +192,7 @@ async fn run(scenario: BenchScenario, context: &Arc<BenchContext>) -> anyhow::Re
         BenchScenario::ColdStart => return cold_start::run(context).await,
         BenchScenario::Lists => return lists::run(context).await,
         BenchScenario::Streams => return streams::run(context).await,
+        BenchScenario::Values => return values::run(context).await,
         BenchScenario::Check => return check::run(context).await,
         BenchScenario::Limits => return limits::run(context).await,
         BenchScenario::Fairness => return cpu_fairness::run(context).await,

@@ -122,16 +122,23 @@ fn wrap_line(used: usize, line: &str, columns: usize) -> Vec<String> {
     let (mut open, mut room) = (String::new(), columns.saturating_sub(used));
     for (place, mut word) in line.split(' ').enumerate() {
         let gap = usize::from(place > 0);
-        if width(&open) + gap + width(word) > room && (used > 0 || !open.is_empty()) {
+        let is_coloured = word.contains('\u{1b}');
+        let taken = width(&open) + gap;
+        let fits = match is_coloured {
+            true => taken + width(word) <= room,
+            // Looks at no more than the line: a word can have megabytes.
+            false => taken <= room && beginning(word, room - taken).len() == word.len(),
+        };
+        if !fits && (used > 0 || !open.is_empty()) {
             lines.push(std::mem::take(&mut open).trim_end().to_owned());
             room = columns;
         } else if place > 0 {
             open.push(' ');
         }
         // A word that is longer than a line. One with colours is not split.
-        while width(word) > room && !word.contains('\u{1b}') {
+        loop {
             let part = beginning(word, room);
-            if part.is_empty() {
+            if is_coloured || part.is_empty() || part.len() == word.len() {
                 break;
             }
             word = &word[part.len()..];
@@ -220,5 +227,7 @@ mod tests {
         }
         assert_eq!(wrap_after(4, "one two three", 9), ["one", "two three"]);
         assert_eq!(wrap_after(8, "one two", 9), ["", "one two"]);
+        // Takes minutes if each line looks at the rest of the word.
+        assert_eq!(wrap(&"x".repeat(4 << 20), 80).len(), (4 << 20_usize).div_ceil(80));
     }
 }

@@ -38,6 +38,32 @@ pub struct Turns {
     pub turns: u32,
 }
 
+/// A conversation with a model, which each call carries whole.
+#[segno::data]
+#[derive(Clone, Debug)]
+pub struct Conversation {
+    /// Number of all messages so far.
+    pub messages: u32,
+    /// The latest messages.
+    pub latest: Vec<String>,
+    /// Size of a message, in bytes.
+    pub message_bytes: u32,
+}
+
+/// Calls of a model.
+#[segno::data]
+#[derive(Clone, Debug)]
+pub struct Talk {
+    /// The conversation so far.
+    pub conversation: Conversation,
+    /// Number of calls to make.
+    pub calls: u32,
+    /// Number of messages above which the older half is dropped.
+    pub messages_max: u32,
+    /// Number of calls of a generation.
+    pub generation: u32,
+}
+
 /// Ends immediately.
 #[segno::workflow]
 pub async fn noop(_ctx: Context, _input: ()) -> Result<()> {
@@ -103,6 +129,40 @@ pub async fn crossings(ctx: Context, count: u32) -> Result<u64> {
     Ok((0..count).fold(0, |sum, _| sum ^ ctx.now().as_millis()))
 }
 
+/// Calls a model again and again with the growing conversation, then awaits the promise `go`.
+#[segno::workflow]
+pub async fn talk(ctx: Context, mut talk: Talk) -> Result<u32> {
+    for _ in 0..talk.generation.min(talk.calls) {
+        let answer = ctx.call(model, &talk.conversation).await?;
+        let conversation = &mut talk.conversation;
+        conversation.messages += 1;
+        conversation.latest.push(answer);
+        if conversation.latest.len() > talk.messages_max as usize {
+            conversation.latest.drain(..conversation.latest.len() / 2);
+        }
+        talk.calls -= 1;
+    }
+    if talk.calls > 0 {
+        return ctx.continue_as_new(&talk);
+    }
+    ctx.named_promise::<()>("go").await?;
+    Ok(talk.conversation.messages)
+}
+
+/// An activity that answers a conversation with its next message, in words.
+#[segno::activity]
+pub async fn model(_ctx: ActivityContext, conversation: Conversation) -> Result<String> {
+    let mut state = u64::from(conversation.messages) + 1;
+    let mut letter = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        match (state >> 33) % 32 {
+            letter @ 0..26 => char::from(b'a' + letter as u8),
+            _ => ' ',
+        }
+    };
+    Ok((0..conversation.message_bytes).map(|_| letter()).collect())
+}
+
 async fn step(ctx: &Context, bytes: u32) -> Result<String> {
     let text = bytes.saturating_sub(2) as usize;
     ctx.run("step", move || "x".repeat(text)).await
@@ -130,4 +190,4 @@ impl Tally {
     }
 }
 
-segno::module!(noop, steps, fan, chain, leaf, nap, turns, crossings, Tally);
+segno::module!(noop, steps, fan, chain, leaf, nap, turns, crossings, talk, model, Tally);
