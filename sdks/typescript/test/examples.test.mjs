@@ -17,7 +17,7 @@ function tools(manifest) {
   return { check: scripts.check, lint: scripts.lint, zod: dependencies.zod, devDependencies };
 }
 
-for (const example of ['examples/order/typescript']) {
+for (const example of ['examples/order/typescript', 'examples/agent/typescript']) {
   test(`the tests of ${example} pass`, () => {
     // In a folder below the package, which has installed the compiler and zod.
     const copy = path.join(sdk, 'build', example);
