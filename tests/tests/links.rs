@@ -10,12 +10,13 @@ use std::{
 use tests::documents::{files, repository};
 
 /// Checked pages besides the README and the documents.
-const PAGES: [&str; 7] = [
+const PAGES: [&str; 8] = [
     "ARCHITECTURE.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
     "examples/README.md",
+    "examples/agent/README.md",
     "examples/order/README.md",
     ".github/PULL_REQUEST_TEMPLATE.md",
 ];

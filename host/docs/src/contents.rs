@@ -70,6 +70,7 @@ pub(crate) static SECTIONS: [DocumentGroup; 6] = [
             document!("Bundles", "docs/how-to/bundles.md"),
             document!("Clients for programs", "docs/how-to/clients.md"),
             document!("Streams", "docs/how-to/streams.md"),
+            document!("Agents", "docs/how-to/agents.md"),
             document!("Coding assistants", "docs/how-to/mcp.md"),
         ],
     },
@@ -121,11 +122,15 @@ pub(crate) static PICTURES: [SiteFile; 2] =
     [file!("docs/images/console-execution.png"), file!("docs/images/session.svg")];
 
 /// The sources that documents link to; each has a page that shows it.
-pub(crate) static SOURCES: [SiteFile; 32] = [
+pub(crate) static SOURCES: [SiteFile; 36] = [
     file!("CONTRIBUTING.md"),
     file!("Dockerfile"),
     file!("LICENSE"),
     file!("SECURITY.md"),
+    file!("examples/agent/README.md"),
+    file!("examples/agent/python/app.py"),
+    file!("examples/agent/src/lib.rs"),
+    file!("examples/agent/typescript/src/index.ts"),
     file!("examples/approval/src/lib.rs"),
     file!("examples/auction/src/lib.rs"),
     file!("examples/bank/src/lib.rs"),
