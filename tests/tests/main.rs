@@ -1,6 +1,7 @@
 //! All test suites in one program, each as a module. The program is linked once, and one suite
 //! computes while another waits. `cargo test -p tests simulation::` runs a single suite.
 
+mod agent;
 mod architecture;
 mod bad_guests;
 mod bad_places;

@@ -75,7 +75,7 @@ impl Flow {
 pub(super) const REFUSING: [(&str, &str); 1] = [("keeps a handle", "open handles of resources")];
 
 /// Guests whose first flows never wait.
-pub(super) const WITHOUT_WAITS: [&str; 4] = ["ambient", "gaps", "hello", "values"];
+pub(super) const WITHOUT_WAITS: [&str; 5] = ["agent-tools", "ambient", "gaps", "hello", "values"];
 
 /// Guests that are not packages.
 pub(super) fn others() -> Vec<(&'static str, Arc<[u8]>)> {
@@ -120,6 +120,15 @@ pub(super) fn flows() -> Vec<Flow> {
         flow("conformance", "sequence", json!(3), []),
         flow("conformance", "race-sleep", json!(null), []),
         flow("conformance", "saga-undo", json!(null), []),
+        flow(
+            "agent",
+            "approval",
+            json!({ "tool": "refund", "input": { "order": "7" } }),
+            [Resolve("it/p/decision", json!(true))],
+        ),
+        // There are no settings.
+        flow("agent", "Conversation@ada/say", json!("hello"), []),
+        flow("agent-tools", "order_status", json!({ "order": "7" }), []),
         flow(
             "approval",
             "approval",
