@@ -228,6 +228,6 @@ mod tests {
         assert_eq!(wrap_after(4, "one two three", 9), ["one", "two three"]);
         assert_eq!(wrap_after(8, "one two", 9), ["", "one two"]);
         // Takes minutes if each line looks at the rest of the word.
-        assert_eq!(wrap(&"x".repeat(4 << 20), 80).len(), (4 << 20_usize).div_ceil(80));
+        assert_eq!(wrap(&"x".repeat(8_000_000), 80).len(), 100_000);
     }
 }
