@@ -160,7 +160,12 @@ pub fn widen(view: &View, command: &Command, named: &Footprint, config: &Config)
             }
         }
         Command::StreamCreate(new) => wider.origin_of(view, &new.id),
-        Command::StreamAppend(append) => wider.origin_of(view, &append.id),
+        Command::StreamAppend(append) => {
+            wider.origin_of(view, &append.id);
+            let promise = append.claim.as_ref().and_then(|claim| view.promise(&claim.id));
+            let maker = promise.and_then(|promise| promise.spec.made_by.as_ref());
+            maker.into_iter().for_each(|maker| wider.composite(maker));
+        }
         Command::StreamTouch { id } | Command::StreamDelete { id } | Command::StreamDue { id } => {
             wider.origin_of(view, id);
         }

@@ -28,7 +28,41 @@ pub struct StreamChunk {
     pub data: Bytes,
 }
 
+/// The generation of an execution that appended data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriterGeneration {
+    /// Number of the generation, from 1.
+    pub number: u32,
+    /// True for the workflow itself and for clients, false for an activity that it called.
+    pub is_workflow: bool,
+}
+
+impl WriterGeneration {
+    /// The generation of `owner` that `id` is or belongs to.
+    pub fn of(owner: Option<&PromiseId>, id: &PromiseId) -> Self {
+        let Some(rest) = owner.and_then(|owner| id.as_str().strip_prefix(owner.as_str())) else {
+            return Self { number: 1, is_workflow: true };
+        };
+        match rest.strip_prefix("/g/") {
+            None => Self { number: 1, is_workflow: rest.is_empty() },
+            Some(rest) => {
+                let (number, below) =
+                    rest.split_once('/').map_or((rest, false), |(number, _)| (number, true));
+                Self { number: number.parse().unwrap_or(1), is_workflow: !below }
+            }
+        }
+    }
+}
+
 impl StreamChunk {
+    /// The generation that appended the items.
+    pub fn writer_generation(&self) -> WriterGeneration {
+        match &self.writer {
+            None => WriterGeneration { number: 1, is_workflow: true },
+            Some(writer) => WriterGeneration::of(self.stream.owner().as_ref(), writer),
+        }
+    }
+
     /// Position after the last item.
     pub fn end(&self) -> u64 {
         self.position + self.count

@@ -20,7 +20,7 @@ mod request;
 mod row;
 
 pub use self::{
-    chunk::StreamChunk,
+    chunk::{StreamChunk, WriterGeneration},
     items::{ItemsError, StreamItems, is_json},
     request::{NewStream, ProducerPosition, StreamAppend, StreamForkPoint, StreamItem},
     row::{

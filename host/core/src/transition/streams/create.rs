@@ -10,7 +10,7 @@ use crate::{
     reply::{Refusal, Reply, StreamRefusal, StreamReply},
     stream::{
         DEFAULT_CONTENT_TYPE, DurableStream, NewStream, StreamChunk, StreamClosure,
-        StreamForkPoint, StreamItems, StreamLifetime, StreamOrigin,
+        StreamForkPoint, StreamItems, StreamLifetime, StreamOrigin, WriterGeneration,
     },
     value::Text,
 };
@@ -209,29 +209,13 @@ impl DecisionDraft<'_> {
 /// True if a fork of an execution has this part of a stream: the copied records appended it, or an
 /// activity that they complete, or an earlier generation.
 fn is_copied(chunk: &StreamChunk, fork: &Fork, completed: &BTreeSet<PromiseId>) -> bool {
-    let owner = chunk.stream.owner();
-    let (of, _) = generation(owner.as_ref(), &fork.of);
+    let of = WriterGeneration::of(chunk.stream.owner().as_ref(), &fork.of).number;
     let writer = chunk.writer.as_ref();
-    let (by, is_workflow) = writer.map_or((1, true), |id| generation(owner.as_ref(), id));
+    let WriterGeneration { number: by, is_workflow } = chunk.writer_generation();
     match by.cmp(&of) {
         Ordering::Less => true,
         Ordering::Greater => false,
         Ordering::Equal if is_workflow => chunk.records as usize <= fork.records.len(),
         Ordering::Equal => writer.is_some_and(|writer| completed.contains(writer)),
-    }
-}
-
-/// The generation of `owner` that `id` is or belongs to, and true if `id` is that generation
-/// itself.
-fn generation(owner: Option<&PromiseId>, id: &PromiseId) -> (u32, bool) {
-    let Some(rest) = owner.and_then(|owner| id.as_str().strip_prefix(owner.as_str())) else {
-        return (1, true);
-    };
-    match rest.strip_prefix("/g/") {
-        None => (1, rest.is_empty()),
-        Some(rest) => {
-            let (number, below) = rest.split_once('/').map_or((rest, false), |(n, _)| (n, true));
-            (number.parse().unwrap_or(1), !below)
-        }
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     effect::Effect,
     id::{PromiseId, StreamId},
     reply::{Refusal, Reply, StreamRefusal, StreamReply},
-    stream::{DurableStream, StreamChunk, StreamItems, StreamStatus},
+    stream::{DurableStream, StreamChunk, StreamItems, StreamStatus, WriterGeneration},
 };
 
 pub(super) use self::{
@@ -74,10 +74,17 @@ impl DecisionDraft<'_> {
         if items.is_empty() {
             return;
         }
-        let journal = writer
-            .cloned()
-            .filter(|writer| self.task(writer).is_some_and(|task| task.module.is_some()))
-            .or_else(|| stream.id.owner());
+        let owner = stream.id.owner();
+        // The journal of an activity's items is that of the workflow that called it.
+        let journal = match writer {
+            Some(writer) if WriterGeneration::of(owner.as_ref(), writer).is_workflow => {
+                Some(writer.clone())
+            }
+            Some(writer) => {
+                self.promise(writer).and_then(|promise| promise.spec.made_by.clone()).or(owner)
+            }
+            None => owner,
+        };
         let records = journal.map_or(0, |journal| self.head(&journal).len);
         self.delta.put_stream_chunk(StreamChunk {
             stream: stream.id.clone(),

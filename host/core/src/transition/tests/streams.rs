@@ -294,6 +294,7 @@ fn an_activity_appends_under_its_claim_to_the_stream_of_its_workflow() {
     assert!(matches!(foreign, StreamRefusal::Foreign { .. }), "{foreign}");
     let chunk = world.model.stream_chunks(&"w/stream/out".into()).next().expect("data");
     assert_eq!(chunk.writer, Some(PromiseId::from("w/0")));
+    assert_eq!(chunk.records, 2, "those of the workflow");
 
     // The next attempt has another claim.
     world.done(world::release(activity.clone(), world::failed()));
