@@ -15,7 +15,7 @@ pub struct BundlePosition {
     pub end: u64,
     /// The kind of the part. `None` if it could not be read.
     pub kind: Option<PartKind>,
-    /// The execution whose records and lines are being read.
+    /// The execution whose records, lines and streams are being read.
     pub execution: Option<String>,
     /// Number of the next record of that execution.
     pub record: u32,
@@ -36,6 +36,9 @@ impl fmt::Display for BundlePosition {
             (Some(PartKind::Head), _) => f.write_str("the head")?,
             (Some(PartKind::Record), Some(id)) => write!(f, "record {record} of `{}`", shown(id))?,
             (Some(PartKind::Line), Some(id)) => write!(f, "a log line of `{}`", shown(id))?,
+            (Some(PartKind::Stream | PartKind::StreamItems), Some(id)) => {
+                write!(f, "a stream of `{}`", shown(id))?;
+            }
             (Some(PartKind::Module), _) => f.write_str("a module")?,
             (Some(PartKind::Component), _) => f.write_str("the component of a module")?,
             (Some(PartKind::End), _) => f.write_str("the end")?,
@@ -43,7 +46,11 @@ impl fmt::Display for BundlePosition {
                 write!(f, "the execution after `{}`", shown(id))?;
             }
             (Some(PartKind::Execution), None) => f.write_str("the first execution")?,
-            (Some(PartKind::Record | PartKind::Line), None) | (None, None) => {
+            (
+                Some(PartKind::Record | PartKind::Line | PartKind::Stream | PartKind::StreamItems),
+                None,
+            )
+            | (None, None) => {
                 f.write_str("before the first execution")?;
             }
             (None, Some(id)) if *record == 0 => write!(f, "after `{}`", shown(id))?,

@@ -1,5 +1,5 @@
-//! Bundles: one file with executions, their journals, logs and values, the components that ran
-//! them, and the engine's settings, so that they can be replayed anywhere, without a host.
+//! Bundles: one file with executions, their journals, logs, streams and values, the components that
+//! ran them, and the engine's settings, so that they can be replayed anywhere, without a host.
 //!
 //! The crate knows the format (`docs/how-to/bundles.md`) and nothing of stores, guests or HTTP: it
 //! writes to a [`std::io::Write`] and reads from a [`std::io::Read`]. A reader checks every byte
@@ -15,6 +15,7 @@ mod execution;
 mod head;
 mod line;
 mod module;
+mod stream;
 
 mod reader;
 mod redact;
@@ -32,6 +33,7 @@ pub use module::BundleModule;
 pub use part::{FORMAT, PartKind};
 pub use reader::{BundleItem, BundleReader, UnpackBounds, is_bundle};
 pub use redact::redacted;
+pub use stream::{BundleStream, BundleStreamItems};
 pub use writer::{BundleSummary, BundleWriter};
 
 /// File name extension of bundles.

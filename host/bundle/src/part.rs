@@ -36,8 +36,8 @@ const EXPANSION: u64 = 255;
 pub enum PartKind {
     /// The description of the bundle: [`BundleHead`](super::BundleHead).
     Head = 1,
-    /// A promise with its task: [`BundleExecution`](super::BundleExecution). The records and lines after it
-    /// belong to it.
+    /// A promise with its task: [`BundleExecution`](super::BundleExecution). The records, lines and
+    /// streams after it belong to it.
     Execution = 2,
     /// A record of a journal, in the encoding of stores.
     Record = 3,
@@ -49,10 +49,14 @@ pub enum PartKind {
     Component = 6,
     /// The end, with the number of parts.
     End = 7,
+    /// A stream of an execution: [`BundleStream`](super::BundleStream). The items after it belong to it.
+    Stream = 8,
+    /// Items of a stream: [`BundleStreamItems`](super::BundleStreamItems).
+    StreamItems = 9,
 }
 
 impl PartKind {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 9] = [
         Self::Head,
         Self::Execution,
         Self::Record,
@@ -60,6 +64,8 @@ impl PartKind {
         Self::Module,
         Self::Component,
         Self::End,
+        Self::Stream,
+        Self::StreamItems,
     ];
 
     pub fn from_number(number: u8) -> Option<Self> {
@@ -72,9 +78,13 @@ impl PartKind {
         match self {
             Self::Head => 1 << 20,
             Self::End => 64,
-            Self::Execution | Self::Record | Self::Line | Self::Module | Self::Component => {
-                256 << 20
-            }
+            Self::Execution
+            | Self::Record
+            | Self::Line
+            | Self::Module
+            | Self::Component
+            | Self::Stream
+            | Self::StreamItems => 256 << 20,
         }
     }
 }
@@ -116,8 +126,9 @@ impl PartHeader {
     /// A sentence that names the invalid field.
     pub(crate) fn read(bytes: [u8; HEADER_BYTES]) -> Result<Self, String> {
         let [kind, packing, l0, l1, l2, l3, s0, s1, s2, s3] = bytes;
-        let kind =
-            PartKind::from_number(kind).ok_or(format!("there are no parts of kind {kind}"))?;
+        let kind = PartKind::from_number(kind).ok_or_else(|| {
+            format!("there are no parts of kind {kind}, unless a newer segno made the bundle")
+        })?;
         let packing = match packing {
             0 => PartEncoding::Plain,
             1 => PartEncoding::Lz4,

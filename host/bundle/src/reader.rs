@@ -8,11 +8,12 @@ use std::{
 use segno_core::{
     id::{Digest, PromiseId},
     invocation::{Record, decode_records},
+    value::Text,
 };
 
 use super::{
     BundleError, BundleExecution, BundleHead, BundleLine, BundleModule, BundlePosition, BundleRole,
-    ChainLink, PartKind,
+    BundleStream, BundleStreamItems, ChainLink, PartKind,
     chain::LINK_BYTES,
     execution::decoded,
     part::{FIRST_LINE, FIRST_LINE_BYTES, HEADER_BYTES, MAGIC, PartHeader, unpacked},
@@ -37,10 +38,13 @@ impl Default for UnpackBounds {
 /// An item after the head.
 #[derive(Debug)]
 pub enum BundleItem {
-    /// An execution. The records and lines that follow belong to it.
+    /// An execution. The records, lines and streams that follow belong to it.
     Execution(Box<BundleExecution>),
     Record(Record),
     Line(BundleLine),
+    /// A stream of the execution. The items that follow belong to it.
+    Stream(BundleStream),
+    StreamItems(BundleStreamItems),
     /// A module, with its component if the bundle has it.
     Module(BundleModule),
     /// The component of the preceding module, whose digest it matches.
@@ -62,8 +66,12 @@ pub struct BundleReader<R> {
     /// Number of unpacked bytes so far.
     unpacked: u64,
     totals: BundleTotals,
-    /// The execution whose records and lines may follow, if its journal is in the bundle.
+    /// The execution whose records, lines and streams may follow, if its journal is in the bundle.
     of: Option<PromiseId>,
+    /// The names of its streams.
+    streams: BTreeSet<Text>,
+    /// Set if items of a stream may follow: true for JSON messages.
+    items_are_json: Option<bool>,
     seen: BTreeSet<PromiseId>,
     /// The preceding module, whose component may follow.
     module: Option<Digest>,
@@ -104,6 +112,8 @@ impl<R: Read> BundleReader<R> {
             unpacked: 0,
             totals: BundleTotals::default(),
             of: None,
+            streams: BTreeSet::new(),
+            items_are_json: None,
             seen: BTreeSet::new(),
             module: None,
             ended: false,
@@ -138,11 +148,14 @@ impl<R: Read> BundleReader<R> {
         let before = self.totals;
         let (kind, body) = self.part()?;
         let module = self.module.take();
+        let items_are_json = self.items_are_json.take();
         match kind {
             PartKind::Head => Err(self.damaged("there is a second head")),
             PartKind::Execution => self.execution(&body).map(Some),
             PartKind::Record => self.record(&body).map(Some),
             PartKind::Line => self.line(&body).map(Some),
+            PartKind::Stream => self.stream(&body).map(Some),
+            PartKind::StreamItems => self.stream_items(&body, items_are_json).map(Some),
             PartKind::Module => {
                 let module = BundleModule::decode(&body).map_err(|what| self.damaged(what))?;
                 self.of = None;
@@ -171,6 +184,7 @@ impl<R: Read> BundleReader<R> {
         self.totals.executions += 1;
         self.place.execution = Some(id.to_string());
         self.place.record = 0;
+        self.streams.clear();
         self.of = (execution.role != BundleRole::Value).then_some(id);
         Ok(BundleItem::Execution(Box::new(execution)))
     }
@@ -201,6 +215,39 @@ impl<R: Read> BundleReader<R> {
         let line = BundleLine::decode(body).map_err(|what| self.damaged(what))?;
         self.totals.lines += 1;
         Ok(BundleItem::Line(line))
+    }
+
+    fn stream(&mut self, body: &[u8]) -> Result<BundleItem, BundleError> {
+        if self.of.is_none() {
+            return Err(self.damaged("the stream belongs to no execution"));
+        }
+        let stream = BundleStream::decode(body).map_err(|what| self.damaged(what))?;
+        let name = stream.name.escape_debug();
+        if stream.name.is_empty() || stream.name.contains('/') {
+            return Err(self.damaged(format!("`{name}` is not the name of a stream")));
+        }
+        if !self.streams.insert(stream.name.clone()) {
+            return Err(self.damaged(format!("the stream `{name}` comes twice")));
+        }
+        self.items_are_json = Some(stream.is_json());
+        Ok(BundleItem::Stream(stream))
+    }
+
+    fn stream_items(
+        &mut self,
+        body: &[u8],
+        are_json: Option<bool>,
+    ) -> Result<BundleItem, BundleError> {
+        let Some(are_json) = are_json else {
+            return Err(self.damaged("the items belong to no stream"));
+        };
+        let items = BundleStreamItems::decode(body).map_err(|what| self.damaged(what))?;
+        if !items.is_sound(are_json) {
+            let what = format!("its data is not {} items", items.count);
+            return Err(self.damaged(what));
+        }
+        self.items_are_json = Some(are_json);
+        Ok(BundleItem::StreamItems(items))
     }
 
     fn end(&mut self, body: &[u8], before: BundleTotals) -> Result<(), BundleError> {

@@ -3,7 +3,7 @@
 //!
 //! | kept | replaced |
 //! |---|---|
-//! | ids, addresses, names of functions, steps, signals, labels and fields, keys of JSON objects, lengths of lists, `true`, `false`, `null`, times, codes of failures, frames of code | texts: `x`, as many as the next power of two of their characters; whole numbers: `1`, as many as their digits; other numbers: 1.5; bytes: zeros, as many as the next power of two; messages and log lines as texts |
+//! | ids, addresses, names of functions, steps, signals, streams, labels and fields, keys of JSON objects, lengths of lists, `true`, `false`, `null`, times, codes of failures, frames of code | texts: `x`, as many as the next power of two of their characters; whole numbers: `1`, as many as their digits; other numbers: 1.5; bytes: zeros, as many as the next power of two; messages and log lines as texts |
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use segno_core::{
 };
 use serde_json::{Number, Value as Json};
 
-use super::{BundleExecution, BundleItem};
+use super::{BundleExecution, BundleItem, BundleStreamItems};
 
 /// Maximum number of digits of a replacement number: larger numbers are not exact in every
 /// language.
@@ -31,7 +31,8 @@ const TYPE: &str = "__type";
 const FAILURE: &str = "error";
 const CODE: &str = "code";
 
-/// The item with its values hidden. Modules and components are unchanged: they are code.
+/// The item with its values hidden. Names and content types of streams are kept. Modules and
+/// components are unchanged: they are code.
 pub fn redacted(item: BundleItem) -> BundleItem {
     match item {
         BundleItem::Execution(execution) => {
@@ -42,7 +43,8 @@ pub fn redacted(item: BundleItem) -> BundleItem {
             line.message = text(&line.message);
             BundleItem::Line(line)
         }
-        BundleItem::Module(_) | BundleItem::Component(_) => item,
+        BundleItem::StreamItems(items) => BundleItem::StreamItems(of_items(items)),
+        BundleItem::Stream(_) | BundleItem::Module(_) | BundleItem::Component(_) => item,
     }
 }
 
@@ -90,6 +92,21 @@ fn of_record(mut record: Record) -> Record {
         RecordBody::Cancelled => {}
     }
     record
+}
+
+/// Messages stay as many as they were. Other data is hidden as one value an append, so that its
+/// length, and the positions after it, are those of the hidden data.
+fn of_items(items: BundleStreamItems) -> BundleStreamItems {
+    if items.count == items.data.len() as u64 {
+        let data = data(&items.data);
+        return BundleStreamItems { count: data.len() as u64, data, ..items };
+    }
+    let messages = items.data.split_inclusive(|byte| *byte == b'\n');
+    let hidden = messages.flat_map(|message| {
+        let message = data_of(message.strip_suffix(b"\n").unwrap_or(message));
+        message.into_iter().chain([b'\n'])
+    });
+    BundleStreamItems { data: Bytes::from(hidden.collect::<Vec<u8>>()), ..items }
 }
 
 fn of_result(result: &StepResult) -> StepResult {

@@ -98,7 +98,41 @@ fn records() -> Vec<Record> {
     (0..).zip(bodies).map(record).collect()
 }
 
-/// Executions in every state: one has records and lines, and of one only the value is included.
+/// A stream of messages, one of text and one without items.
+fn streams() -> Vec<BundleItem> {
+    let stream = |name: &str, content_type: &str, closed| {
+        BundleItem::Stream(BundleStream {
+            name: Text::from(name),
+            content_type: Text::from(content_type),
+            created_at: Timestamp(3),
+            used_at: Timestamp(4),
+            closed,
+        })
+    };
+    let items = |count, records, writer: Option<&str>, data: &[u8]| {
+        let (writer, data) = (writer.map(PromiseId::from), Bytes::from(data));
+        BundleItem::StreamItems(BundleStreamItems { count, records, writer, data })
+    };
+    vec![
+        stream("tokens", "application/json", true),
+        items(2, 2, None, b"{\"card\":\"4111\"}\n17\n"),
+        items(1, 3, Some("order-1/0"), b"\"secret\"\n"),
+        stream("log", "text/plain", false),
+        items(5, 2, None, b"Ada\nB"),
+        items(3, 2, None, &[0xff, 0, b'\n']),
+        stream("none", "application/json", false),
+    ]
+}
+
+/// The items of a bundle that was written before bundles had streams.
+fn items_without_streams() -> Vec<BundleItem> {
+    let is_of_stream =
+        |item: &BundleItem| matches!(item, BundleItem::Stream(_) | BundleItem::StreamItems(_));
+    items().into_iter().filter(|item| !is_of_stream(item)).collect()
+}
+
+/// Executions in every state: one has records, lines and streams, and of one only the value is
+/// included.
 fn items() -> Vec<BundleItem> {
     let lease = Lease {
         holder: Holder { node: "n".into(), incarnation: 1 },
@@ -139,6 +173,7 @@ fn items() -> Vec<BundleItem> {
             message: Text::from(message),
         })
     }));
+    items.extend(streams());
     for (number, state) in states.into_iter().enumerate() {
         let id = format!("order-1/{number}");
         items.push(execution(
@@ -168,6 +203,8 @@ fn written(items: &[BundleItem]) -> Vec<u8> {
             BundleItem::Execution(execution) => writer.execution(execution),
             BundleItem::Record(record) => writer.record(record),
             BundleItem::Line(line) => writer.line(line),
+            BundleItem::Stream(stream) => writer.stream(stream),
+            BundleItem::StreamItems(items) => writer.stream_items(items),
             BundleItem::Module(module) => match items.peek() {
                 Some(BundleItem::Component(component)) => writer.module(module, Some(component)),
                 _ => writer.module(module, None),
@@ -222,11 +259,39 @@ fn what_was_written_is_read() {
 
 #[test]
 fn the_bytes_of_this_format_are_read_for_ever() {
-    const GOLDEN: &[u8] = include_bytes!("../tests/golden/bundle-1.segno-bundle");
-    let read = read(GOLDEN).expect("a bundle of format 1 is readable");
-    assert_eq!(format!("{read:?}"), format!("{:?}", items()));
-    // The compression ratio is not part of the format.
-    assert!(bodies(&written(&items())) == bodies(GOLDEN), "what is written is not as it was");
+    const PLAIN: &[u8] = include_bytes!("../tests/golden/bundle-1.segno-bundle");
+    const STREAMS: &[u8] = include_bytes!("../tests/golden/bundle-1-streams.segno-bundle");
+    for (golden, items) in [(PLAIN, items_without_streams()), (STREAMS, items())] {
+        let read = read(golden).expect("a bundle of format 1 is readable");
+        assert_eq!(format!("{read:?}"), format!("{items:?}"));
+        // The compression ratio is not part of the format.
+        assert!(bodies(&written(&items)) == bodies(golden), "what is written is not as it was");
+    }
+}
+
+#[test]
+fn items_of_streams_are_hidden_and_stay_items() {
+    let hidden: Vec<BundleItem> = streams().into_iter().map(redacted).collect();
+    let mut data = Vec::new();
+    for item in &hidden {
+        match item {
+            BundleItem::StreamItems(items) => data.push((items.count, items.data.as_slice())),
+            BundleItem::Stream(_) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    let expected: [(u64, &[u8]); 4] =
+        [(2, b"{\"card\":\"xxxx\"}\n11\n"), (1, b"\"xxxxxxxx\"\n"), (8, b"xxxxxxxx"), (4, &[0; 4])];
+    assert_eq!(data, expected);
+    let names = |items: &[BundleItem]| {
+        let streams = items.iter().filter(|item| matches!(item, BundleItem::Stream(_)));
+        streams.map(|stream| format!("{stream:?}")).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&hidden), names(&streams()));
+    let mut all = vec![items().remove(0)];
+    all.extend(hidden);
+    let read = read(&written(&all)).expect("hidden items are as many as they claim");
+    assert_eq!(format!("{read:?}"), format!("{all:?}"));
 }
 
 /// Stored in the second format of an execution, which added these fields.
@@ -344,6 +409,27 @@ fn parts_with_a_chain_of_their_own_are_held_against_each_other() {
     );
     of_a_value.insert(value.expect("there is one") + 1, BundleItem::Record(records().remove(0)));
     assert!(says(of_a_value).contains("the record belongs to no execution"));
+    let stray = |item: BundleItem| says(vec![item]);
+    assert!(stray(streams().remove(0)).contains("the stream belongs to no execution"));
+    assert!(stray(streams().remove(1)).contains("the items belong to no stream"));
+    let of_execution = |streams: Vec<BundleItem>| {
+        let mut all = vec![items().remove(0)];
+        all.extend(streams);
+        says(all)
+    };
+    let mut repeated = streams();
+    repeated.extend(streams());
+    assert!(of_execution(repeated).contains("the stream `tokens` comes twice"));
+    let mut miscounted = streams();
+    if let BundleItem::StreamItems(items) = &mut miscounted[1] {
+        items.count = 3;
+    }
+    assert!(of_execution(miscounted).contains("its data is not 3 items"));
+    let mut nested = streams();
+    if let BundleItem::Stream(stream) = &mut nested[0] {
+        stream.name = Text::from("a/b");
+    }
+    assert!(of_execution(nested).contains("`a/b` is not the name of a stream"));
     let mut other_code = items();
     other_code.pop();
     other_code.push(BundleItem::Component(b"other".to_vec()));
@@ -393,10 +479,10 @@ fn what_unpacks_to_more_than_is_allowed_is_refused() {
     assert!(read(&bytes).is_ok(), "the usual bounds allow it");
 }
 
-/// Writes the golden file: run once per format, never again.
+/// Writes the newest golden file: run once per format, never again.
 #[test]
 #[ignore = "writes the golden file of this format"]
 fn write_the_golden_file() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/bundle-1.segno-bundle");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/bundle-1-streams.segno-bundle");
     std::fs::write(path, written(&items())).expect("the file can be written");
 }

@@ -9,7 +9,8 @@ use segno_core::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BundleError, BundleExecution, BundleHead, BundleLine, BundleModule, ChainLink, PartKind,
+    BundleError, BundleExecution, BundleHead, BundleLine, BundleModule, BundleStream,
+    BundleStreamItems, ChainLink, PartKind,
     part::{EncodedPart, FIRST_LINE},
 };
 
@@ -39,8 +40,8 @@ pub struct BundleSummary {
     pub seal: ChainLink,
 }
 
-/// Writes the parts of a bundle, in their order: executions, each followed by its records and
-/// lines; modules; the end.
+/// Writes the parts of a bundle, in their order: executions, each followed by its records,
+/// lines and streams; modules; the end.
 pub struct BundleWriter<W> {
     out: W,
     link: ChainLink,
@@ -63,7 +64,7 @@ impl<W: Write> BundleWriter<W> {
         Ok(writer)
     }
 
-    /// Adds an execution. The records and lines that follow belong to it.
+    /// Adds an execution. The records, lines and streams that follow belong to it.
     ///
     /// # Errors
     /// The output cannot be written.
@@ -92,6 +93,22 @@ impl<W: Write> BundleWriter<W> {
     pub fn line(&mut self, line: &BundleLine) -> Result<(), BundleError> {
         self.totals.lines += 1;
         self.part(PartKind::Line, &line.encode())
+    }
+
+    /// Adds the next stream of the execution. The items that follow belong to it.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn stream(&mut self, stream: &BundleStream) -> Result<(), BundleError> {
+        self.part(PartKind::Stream, &stream.encode())
+    }
+
+    /// Adds the next items of the stream.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn stream_items(&mut self, items: &BundleStreamItems) -> Result<(), BundleError> {
+        self.part(PartKind::StreamItems, &items.encode())
     }
 
     /// The modules that the executions run on, and that their journals began on.

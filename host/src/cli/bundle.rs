@@ -22,8 +22,8 @@ use super::{
 
 /// Write an invocation into one file, which can be replayed anywhere without a host
 ///
-/// The file has the journal, logs and values of the invocation, the components that ran it and the
-/// settings of the engine, all as of one instant. A hash chain covers every byte: a changed byte is
+/// The file has the journal, logs, streams and values of the invocation, the components that ran it
+/// and the settings of the engine, all as of one instant. A hash chain covers every byte: a changed byte is
 /// found, and its place is named. Anyone with the file can read the values in it, unless --redact
 /// hides them.
 #[derive(Debug, Args)]
@@ -109,7 +109,7 @@ impl BundleArgs {
         console: &mut Console,
     ) -> Result<(), CliError> {
         let bytes = fs::metadata(file).map_or(0, |file| file.len());
-        let Summary { executions, records, missing, seal } = summary;
+        let Summary { executions, records, streams, stream_bytes, missing, seal } = summary;
         let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
         if console.json() {
             return console.document(&json!({
@@ -117,6 +117,8 @@ impl BundleArgs {
                 "bytes": bytes,
                 "executions": executions,
                 "records": records,
+                "streams": streams,
+                "stream_bytes": stream_bytes,
                 "redacted": self.redact,
                 "missing_modules": missing,
                 "seal": seal.to_string(),
@@ -127,7 +129,13 @@ impl BundleArgs {
             1 => "1 execution".to_owned(),
             count => format!("{count} executions"),
         };
-        console.line(format!("{name}  {executions}, {records} records, {}", size(bytes)))?;
+        let streams = match streams {
+            0 => String::new(),
+            1 => format!(" 1 stream of {},", size(*stream_bytes)),
+            count => format!(" {count} streams of {},", size(*stream_bytes)),
+        };
+        let size = size(bytes);
+        console.line(format!("{name}  {executions}, {records} records,{streams} {size}"))?;
         console.line(console.paint(DIM, &format!("  seal {seal}")))?;
         if self.redact {
             let lead = console.paint(YELLOW, "values are hidden:");
@@ -152,6 +160,9 @@ struct Summary {
     /// Number of executions with a journal.
     executions: usize,
     records: usize,
+    streams: usize,
+    /// Bytes of the items of all streams.
+    stream_bytes: u64,
     /// Modules without their components.
     missing: Vec<Digest>,
     seal: ChainLink,
@@ -190,6 +201,7 @@ async fn receive_into(part: &Path, mut download: BundleDownload) -> Result<Summa
 fn summary(from: impl Read) -> Result<Summary, BundleError> {
     let mut reader = BundleReader::begin(from)?;
     let (mut executions, mut records, mut missing) = (0, 0, Vec::new());
+    let (mut streams, mut stream_bytes) = (0, 0);
     while let Some(item) = reader.next_item()? {
         match item {
             BundleItem::Execution(execution) => {
@@ -197,11 +209,14 @@ fn summary(from: impl Read) -> Result<Summary, BundleError> {
             }
             BundleItem::Record(_) => records += 1,
             BundleItem::Line(_) => {}
+            BundleItem::Stream(_) => streams += 1,
+            BundleItem::StreamItems(items) => stream_bytes += items.data.len() as u64,
             BundleItem::Module(module) => missing.push(module.digest),
             BundleItem::Component(_) => drop(missing.pop()),
         }
     }
-    Ok(Summary { executions, records, missing, seal: reader.seal() })
+    let seal = reader.seal();
+    Ok(Summary { executions, records, streams, stream_bytes, missing, seal })
 }
 
 fn cannot_write(path: &Path, source: std::io::Error) -> CliError {

@@ -3,7 +3,7 @@
 use clap::Args;
 use segno_api::model::{
     CancelProgress, Generation, GraphFact, Invocation, InvocationState, InvocationSummary,
-    JournalRecord, SagaPage, Unread, Wait, WaitKind,
+    JournalRecord, SagaPage, StreamView, Unread, Wait, WaitKind,
 };
 use segno_client::{Client, ClientError};
 use segno_core::{address, id::PromiseId};
@@ -18,6 +18,7 @@ use super::{
         self, facts, failure_line, function, plain, plain_lines, short_digest, short_target,
         state_cell, state_name, state_style,
     },
+    stream,
     subject::{SubjectArgs, SubjectExecution},
     table::TextColumn,
     time::{length, now_ms, occurrence, relative, when},
@@ -47,6 +48,8 @@ struct InspectOutput<'a> {
     journal: &'a [JournalRecord],
     #[serde(skip_serializing_if = "Option::is_none")]
     history: Option<&'a [GraphFact]>,
+    #[serde(skip_serializing_if = "<[StreamView]>::is_empty")]
+    streams: &'a [StreamView],
 }
 
 impl InspectArgs {
@@ -64,10 +67,15 @@ impl InspectArgs {
             true => Some(history::read(&id, &client).await?.facts),
             false => None,
         };
+        let streams = stream::streams_of(&client, &id).await?;
         let latest = facts.as_deref().map(|facts| latest(facts, most));
         if console.json() {
-            let document =
-                InspectOutput { invocation: &invocation, journal: &records, history: latest };
+            let document = InspectOutput {
+                invocation: &invocation,
+                journal: &records,
+                history: latest,
+                streams: &streams,
+            };
             console.document(&document)?;
             return Ok(Exit::Done);
         }
@@ -77,6 +85,12 @@ impl InspectArgs {
             sagas(&client.sagas(&id).await?, console)?;
         }
         children(&invocation, console)?;
+        if !streams.is_empty() {
+            console.line("")?;
+            let head = console.paint(BOLD, "streams");
+            console.line(head)?;
+            stream::table(&streams, console)?;
+        }
         timeline(&invocation, &records, console)?;
         if let (Some(facts), Some(latest)) = (&facts, latest.filter(|_| most > 0)) {
             console.line("")?;

@@ -7,8 +7,9 @@ use std::{
 };
 
 use segno_core::{
-    id::PromiseId,
+    id::{PromiseId, StreamId},
     invocation::{Outcome, Record, RecordBody},
+    stream::{DurableStream, StreamChunk},
 };
 
 use super::{
@@ -19,6 +20,8 @@ use super::{
 const PROMISES: usize = 64;
 /// Journal records or log lines per read.
 const RECORDS: u32 = 1_024;
+/// Bytes of a stream per read, unless one append is larger.
+const STREAM_BYTES: usize = 1 << 20;
 /// Children of one promise per read.
 const CHILDREN: u32 = 1_024;
 /// Invocations per listing page.
@@ -56,7 +59,7 @@ pub enum GatherReason {
 
 /// Receives the gathered rows.
 pub trait GatherSink: Send {
-    /// Receives a promise. The records and lines that follow belong to it.
+    /// Receives a promise. The records, lines and streams that follow belong to it.
     ///
     /// # Errors
     /// Fails if the promise cannot be kept; gathering then ends.
@@ -73,6 +76,18 @@ pub trait GatherSink: Send {
     /// # Errors
     /// Fails if the lines cannot be kept; gathering then ends.
     fn lines(&mut self, lines: Vec<LogRow>) -> io::Result<()>;
+
+    /// Receives the next stream of the current promise. The items that follow belong to it.
+    ///
+    /// # Errors
+    /// Fails if the stream cannot be kept; gathering then ends.
+    fn stream(&mut self, stream: DurableStream) -> io::Result<()>;
+
+    /// Receives the next items of the current stream.
+    ///
+    /// # Errors
+    /// Fails if the items cannot be kept; gathering then ends.
+    fn stream_items(&mut self, items: Vec<StreamChunk>) -> io::Result<()>;
 }
 
 /// Failure to gather executions. The output in the sink is incomplete.
@@ -109,6 +124,18 @@ pub(crate) trait InstantView: Send {
         from: u32,
         limit: u32,
     ) -> impl Future<Output = Result<Vec<LogRow>, StoreError>> + Send;
+
+    fn streams(
+        &mut self,
+        owner: &PromiseId,
+    ) -> impl Future<Output = Result<Vec<DurableStream>, StoreError>> + Send;
+
+    fn stream_items(
+        &mut self,
+        id: &StreamId,
+        from: u64,
+        bytes_max: usize,
+    ) -> impl Future<Output = Result<Vec<StreamChunk>, StoreError>> + Send;
 
     fn children(
         &mut self,
@@ -156,6 +183,7 @@ pub(crate) async fn gather(
             }
             journal(store, &id, &mut queue, sink).await?;
             lines(store, &id, sink).await?;
+            streams(store, &id, sink).await?;
             if selection.tree {
                 children(store, &id, &mut queue).await?;
             }
@@ -266,6 +294,25 @@ async fn lines(
         }
         from += count;
     }
+}
+
+async fn streams(
+    store: &mut impl InstantView,
+    id: &PromiseId,
+    sink: &mut dyn GatherSink,
+) -> Result<(), GatherError> {
+    for stream in store.streams(id).await?.into_iter().filter(|stream| !stream.deleted) {
+        let (id, tail) = (stream.id.clone(), stream.tail);
+        sink.stream(stream)?;
+        let mut from = 0;
+        while from < tail {
+            let items = store.stream_items(&id, from, STREAM_BYTES).await?;
+            let Some(last) = items.last() else { break };
+            from = last.end();
+            sink.stream_items(items)?;
+        }
+    }
+    Ok(())
 }
 
 async fn children(

@@ -5,8 +5,11 @@ use segno_bundle::{BundleHead, BundleItem, BundleReader, BundleWriter, redacted}
 use segno_core::id::Digest;
 use segno_engine::bundles::BundleContents;
 
-/// The golden bundle of the format.
-const BUNDLE: &[u8] = include_bytes!("../../../host/bundle/tests/golden/bundle-1.segno-bundle");
+/// The golden bundles of the format.
+const BUNDLES: [&[u8]; 2] = [
+    include_bytes!("../../../host/bundle/tests/golden/bundle-1.segno-bundle"),
+    include_bytes!("../../../host/bundle/tests/golden/bundle-1-streams.segno-bundle"),
+];
 
 /// First line, followed by the parts.
 const FIRST_LINE: &[u8] = b"SEGNO BUNDLE 1\n";
@@ -35,7 +38,7 @@ pub(super) fn read(bytes: &[u8]) {
 }
 
 pub(super) fn seeds() -> Vec<Vec<u8>> {
-    vec![BUNDLE.to_vec()]
+    BUNDLES.map(<[u8]>::to_vec).to_vec()
 }
 
 /// The same parts with correct links, up to the last whole part.
@@ -71,6 +74,8 @@ fn written(head: &BundleHead, items: &[BundleItem]) -> Vec<u8> {
             BundleItem::Execution(execution) => writer.execution(execution),
             BundleItem::Record(record) => writer.record(record),
             BundleItem::Line(line) => writer.line(line),
+            BundleItem::Stream(stream) => writer.stream(stream),
+            BundleItem::StreamItems(items) => writer.stream_items(items),
             BundleItem::Module(module) => {
                 let component = match items.peek() {
                     Some(BundleItem::Component(component)) => Some(component.as_slice()),

@@ -3,6 +3,7 @@
 
 mod golden;
 mod shown;
+mod streams;
 
 use std::{
     fs,
@@ -193,7 +194,11 @@ fn parts(file: &Path) -> Vec<Part> {
                 );
                 part.own += usize::from(is_own);
             }
-            BundleItem::Line(_) | BundleItem::Module(_) | BundleItem::Component(_) => {}
+            BundleItem::Line(_)
+            | BundleItem::Stream(_)
+            | BundleItem::StreamItems(_)
+            | BundleItem::Module(_)
+            | BundleItem::Component(_) => {}
         }
     }
     parts

@@ -7,7 +7,7 @@ use std::{
 
 use segno_bundle::{
     BundleError, BundleExecution, BundleHead, BundleItem, BundleLine, BundleModule, BundleReader,
-    BundleRole, ChainLink,
+    BundleRole, BundleStream, BundleStreamItems, ChainLink,
 };
 use segno_core::{
     id::{Digest, PromiseId},
@@ -31,7 +31,14 @@ pub(super) struct BundledExecution {
     pub(super) execution: BundleExecution,
     pub(super) records: Vec<Record>,
     pub(super) lines: Vec<BundleLine>,
+    pub(super) streams: Vec<BundledStream>,
     made_at: Timestamp,
+}
+
+#[derive(Debug)]
+pub(super) struct BundledStream {
+    pub(super) stream: BundleStream,
+    pub(super) items: Vec<BundleStreamItems>,
 }
 
 #[derive(Debug)]
@@ -69,11 +76,11 @@ impl BundleContents {
         while let Some(item) = reader.next_item()? {
             match item {
                 BundleItem::Execution(execution) => {
-                    let (records, lines) = (Vec::new(), Vec::new());
                     executions.push(BundledExecution {
                         execution: *execution,
-                        records,
-                        lines,
+                        records: Vec::new(),
+                        lines: Vec::new(),
+                        streams: Vec::new(),
                         made_at,
                     });
                 }
@@ -85,6 +92,17 @@ impl BundleContents {
                 BundleItem::Line(line) => {
                     if let Some(held) = executions.last_mut() {
                         held.lines.push(line);
+                    }
+                }
+                BundleItem::Stream(stream) => {
+                    if let Some(held) = executions.last_mut() {
+                        held.streams.push(BundledStream { stream, items: Vec::new() });
+                    }
+                }
+                BundleItem::StreamItems(items) => {
+                    let stream = executions.last_mut().and_then(|held| held.streams.last_mut());
+                    if let Some(stream) = stream {
+                        stream.items.push(items);
                     }
                 }
                 BundleItem::Module(module) => {
@@ -175,6 +193,13 @@ impl BundleContents {
     /// All executions, by id.
     pub fn executions(&self) -> impl Iterator<Item = (&Promise, &[Record])> {
         self.executions.values().map(|held| (&held.execution.promise, held.records.as_slice()))
+    }
+
+    /// The streams, by the ids of their executions and by name.
+    pub fn streams(&self) -> impl Iterator<Item = (&PromiseId, &str)> {
+        self.executions.iter().flat_map(|(id, held)| {
+            held.streams.iter().map(move |held| (id, held.stream.name.as_str()))
+        })
     }
 
     /// The component of a module.

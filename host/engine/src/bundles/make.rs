@@ -7,12 +7,13 @@ use std::{
 
 use segno_bundle::{
     BundleError, BundleExecution, BundleHead, BundleItem, BundleLine, BundleModule, BundleRole,
-    BundleSummary, BundleWriter, Redaction, redacted,
+    BundleStream, BundleStreamItems, BundleSummary, BundleWriter, Redaction, redacted,
 };
 use segno_core::{
     id::Digest,
     invocation::{LogLevel, Record},
     source_module::SourceModule,
+    stream::{DurableStream, StreamChunk},
     value::Text,
 };
 use segno_store::{
@@ -124,6 +125,8 @@ impl<W: Write> BundleSink<W> {
             BundleItem::Execution(execution) => self.writer.execution(execution),
             BundleItem::Record(record) => self.writer.record(record),
             BundleItem::Line(line) => self.writer.line(line),
+            BundleItem::Stream(stream) => self.writer.stream(stream),
+            BundleItem::StreamItems(items) => self.writer.stream_items(items),
             BundleItem::Module(_) | BundleItem::Component(_) => Ok(()),
         };
         written.map_err(|error| match error {
@@ -155,5 +158,14 @@ impl<W: Write + Send> GatherSink for BundleSink<W> {
             let message = Text::from(row.message);
             self.item(BundleItem::Line(BundleLine { at: row.at, level, message }))
         })
+    }
+
+    fn stream(&mut self, stream: DurableStream) -> io::Result<()> {
+        self.item(BundleItem::Stream(BundleStream::from(stream)))
+    }
+
+    fn stream_items(&mut self, items: Vec<StreamChunk>) -> io::Result<()> {
+        let items = items.into_iter().map(BundleStreamItems::from);
+        items.into_iter().try_for_each(|items| self.item(BundleItem::StreamItems(items)))
     }
 }

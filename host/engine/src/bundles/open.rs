@@ -18,7 +18,7 @@ use segno_guest::{
 use segno_model::ModuleDescription;
 use segno_store::{MemoryStore, NewModule, Store as _, StoreError};
 
-use super::BundleContents;
+use super::{BundleContents, contents::BundledStream};
 use crate::{host::Host, notifier::CommitNotifier};
 
 /// Maximum number of instances alive concurrently. Each reserves the address space of its largest
@@ -152,6 +152,15 @@ async fn fill(contents: &BundleContents, store: &MemoryStore) -> Result<(), Stor
             (id.clone(), LogLine { seq: 0, level, at, message })
         };
         delta.logs.extend(held.lines.iter().map(line));
+        for BundledStream { stream, items } in &held.streams {
+            let row = stream.row(id, items);
+            let mut position = 0;
+            for items in items {
+                delta.stream_chunks.push(items.row(&row.id, position));
+                position += items.count;
+            }
+            delta.streams.insert(row.id.clone(), Some(row));
+        }
         store.write(&delta, Vec::new());
     }
     let mut names = Delta::default();

@@ -1,7 +1,13 @@
 //! Reads of the whole store: repair candidates, finished promises, sizes.
 
 use async_trait::async_trait;
-use segno_core::{id::PromiseId, invocation::Record, promise::Promise, time::Timestamp};
+use segno_core::{
+    id::{PromiseId, StreamId},
+    invocation::Record,
+    promise::Promise,
+    stream::{DurableStream, StreamChunk},
+    time::Timestamp,
+};
 
 use super::MemoryStore;
 use crate::{
@@ -37,6 +43,19 @@ impl InstantView for CopiedStore {
         limit: u32,
     ) -> Result<Vec<LogRow>, StoreError> {
         self.0.logs(id, from, limit).await
+    }
+
+    async fn streams(&mut self, owner: &PromiseId) -> Result<Vec<DurableStream>, StoreError> {
+        self.0.streams_of(owner).await
+    }
+
+    async fn stream_items(
+        &mut self,
+        id: &StreamId,
+        from: u64,
+        bytes_max: usize,
+    ) -> Result<Vec<StreamChunk>, StoreError> {
+        self.0.stream_data(id, from, bytes_max).await
     }
 
     async fn children(

@@ -3,7 +3,12 @@
 use std::{io, sync::Arc};
 
 use segno_core::{
-    command::Command, config::Config, id::PromiseId, invocation::Record, promise::Verdict,
+    command::Command,
+    config::Config,
+    id::PromiseId,
+    invocation::Record,
+    promise::Verdict,
+    stream::{DurableStream, StreamChunk},
     value::Value,
 };
 
@@ -30,6 +35,16 @@ impl GatherSink for Written {
 
     fn lines(&mut self, lines: Vec<LogRow>) -> io::Result<()> {
         self.0.extend(lines.iter().map(|line| format!("{line:?}")));
+        Ok(())
+    }
+
+    fn stream(&mut self, stream: DurableStream) -> io::Result<()> {
+        self.0.push(format!("{stream:?}"));
+        Ok(())
+    }
+
+    fn stream_items(&mut self, items: Vec<StreamChunk>) -> io::Result<()> {
+        self.0.extend(items.iter().map(|items| format!("{items:?}")));
         Ok(())
     }
 }
@@ -92,6 +107,12 @@ async fn each_promise_is_gathered_once() {
         fn lines(&mut self, _: Vec<LogRow>) -> io::Result<()> {
             Ok(())
         }
+        fn stream(&mut self, _: DurableStream) -> io::Result<()> {
+            Ok(())
+        }
+        fn stream_items(&mut self, _: Vec<StreamChunk>) -> io::Result<()> {
+            Ok(())
+        }
     }
     let selection = GatherSelection { asked: asked(), tree: true };
     let failed = store.scan().gather(&selection, &mut Full).await;
@@ -127,6 +148,12 @@ async fn what_changes_meanwhile_is_not_seen() {
         }
         fn lines(&mut self, lines: Vec<LogRow>) -> io::Result<()> {
             self.1.lines(lines)
+        }
+        fn stream(&mut self, stream: DurableStream) -> io::Result<()> {
+            self.1.stream(stream)
+        }
+        fn stream_items(&mut self, items: Vec<StreamChunk>) -> io::Result<()> {
+            self.1.stream_items(items)
         }
     }
     let dir = tempfile::tempdir().expect("a directory");

@@ -1,8 +1,14 @@
 //! Gathers executions over a connection with a snapshot transaction.
 
-use segno_core::{id::PromiseId, invocation::Record};
+use segno_core::{
+    id::{PromiseId, StreamId},
+    invocation::Record,
+    stream::{DurableStream, StreamChunk},
+};
 
-use super::{DatabaseSession as _, SqlDialect, call_tree, failed, journal, list, promises};
+use super::{
+    DatabaseSession as _, SqlDialect, call_tree, failed, journal, list, promises, streams,
+};
 use crate::{
     ChildRow, GatherError, GatherSelection, GatherSink, InvocationFilter, InvocationRow, LogRow,
     Page, ParentCursor, PromiseRow, StoreError, call_tree::in_order, gather::InstantView,
@@ -46,6 +52,19 @@ impl<D: SqlDialect> InstantView for ConnectionView<'_, D> {
         limit: u32,
     ) -> Result<Vec<LogRow>, StoreError> {
         journal::logs(&mut *self.0, id, from, limit).await.map_err(failed::<D, _>(NAME))
+    }
+
+    async fn streams(&mut self, owner: &PromiseId) -> Result<Vec<DurableStream>, StoreError> {
+        streams::of_execution(&mut *self.0, owner).await.map_err(failed::<D, _>(NAME))
+    }
+
+    async fn stream_items(
+        &mut self,
+        id: &StreamId,
+        from: u64,
+        bytes_max: usize,
+    ) -> Result<Vec<StreamChunk>, StoreError> {
+        streams::data(&mut *self.0, id, from, bytes_max).await.map_err(failed::<D, _>(NAME))
     }
 
     async fn children(
