@@ -9,6 +9,7 @@ use segno_core::{
     invocation::CommandKind,
     json,
     reply::Reply,
+    stream::StreamDifference,
     value::Tags,
 };
 use segno_engine::{
@@ -16,8 +17,8 @@ use segno_engine::{
     worker::{
         commands,
         fork::{
-            self, AnswerSource, DryRun as Run, DryRunEnd, ForkError, ForkPrefix, ForkedInvocation,
-            GivenOutcome, ReplayedFork,
+            self, AnswerSource, DryRun as Run, DryRunEnd, DryRunStream, ForkError, ForkPrefix,
+            ForkedInvocation, GivenOutcome, ReplayedFork, StreamMatch,
         },
     },
 };
@@ -27,8 +28,8 @@ use super::{
     Api, ApiError,
     body::{JsonBody, PathSegment},
     model::{
-        DryAnswer, DryEnd, DryRun, DryStep, FailureView, ForkInvocation, Forked, ForkedFrom,
-        GivenResult, LeftOutCommand, OutcomeView,
+        DryAnswer, DryEnd, DryRun, DryStep, DryStream, FailureView, ForkInvocation, Forked,
+        ForkedFrom, GivenResult, LeftOutCommand, OutcomeView,
     },
     problem_kind as kind,
     refusals::Refusals,
@@ -238,6 +239,29 @@ fn shown(run: Run) -> DryRun {
         recorded_outcome: run.recorded_end.as_ref().map(outcome),
         same_end,
         left_out: left_out.collect(),
+        streams: run.streams.into_iter().map(stream).collect(),
+    }
+}
+
+fn stream(of: DryRunStream) -> DryStream {
+    let (same, compared) =
+        (of.compared == StreamMatch::Equal, of.compared != StreamMatch::TooLarge);
+    let (differs_at, recorded, forked) = match of.compared {
+        StreamMatch::Differs(StreamDifference { position, first, second }) => {
+            (Some(position), first, second)
+        }
+        StreamMatch::Equal | StreamMatch::TooLarge => (None, Vec::new(), Vec::new()),
+    };
+    DryStream {
+        name: of.name.to_string(),
+        content_type: of.content_type.to_string(),
+        recorded_length: of.recorded_len,
+        length: of.len,
+        same,
+        compared,
+        differs_at,
+        recorded,
+        forked,
     }
 }
 

@@ -158,6 +158,36 @@ pub struct DryRun {
     /// Commands that the original issued and the fork did not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOutCommand>,
+    /// The streams of both, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub streams: Vec<DryStream>,
+}
+
+/// A stream of a dry run, compared with that of the original invocation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DryStream {
+    /// Name within the invocation.
+    pub name: String,
+    /// Content type.
+    pub content_type: String,
+    /// Number of messages, or of bytes, of the original's stream.
+    pub recorded_length: u64,
+    /// Number of messages, or of bytes, that the stream of the fork would have.
+    pub length: u64,
+    /// True if both have the same items.
+    pub same: bool,
+    /// False if the stream is too large to be compared.
+    pub compared: bool,
+    /// Position of the first item that differs: the number of messages or bytes before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub differs_at: Option<u64>,
+    /// The first messages of the original from there on, or its text from the beginning of that
+    /// line. Shortened; at most three.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recorded: Vec<String>,
+    /// The same of the fork.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forked: Vec<String>,
 }
 
 #[cfg(test)]

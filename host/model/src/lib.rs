@@ -45,7 +45,7 @@ pub use check::{
 pub use cloud::{CloudEvent, EventId};
 pub use event::{AcknowledgeEvents, Acknowledged, EventPage, EventQuery};
 pub use fork::{
-    DryAnswer, DryEnd, DryRun, DryStep, ForkInvocation, Forked, ForkedFrom, GivenResult,
+    DryAnswer, DryEnd, DryRun, DryStep, DryStream, ForkInvocation, Forked, ForkedFrom, GivenResult,
     LeftOutCommand,
 };
 pub use graph::{

@@ -2,8 +2,8 @@
 
 use clap::Args;
 use segno_api::model::{
-    DryAnswer, DryEnd, DryRun, DryStep, FailureView, ForkInvocation, Forked, GivenResult,
-    OutcomeView,
+    DryAnswer, DryEnd, DryRun, DryStep, DryStream, FailureView, ForkInvocation, Forked,
+    GivenResult, OutcomeView,
 };
 use segno_client::Client;
 use serde_json::Value;
@@ -53,11 +53,14 @@ pub(super) struct ForkArgs {
     /// Id of the new invocation (default: the first free of ID-f1, ID-f2, …)
     #[arg(long = "id", value_name = "NEW")]
     new: Option<String>,
-    /// Only run it forward in memory, with the answers of the old journal, and show how it ends:
-    /// nothing is stored, and nothing is done outside
+    /// Only run it forward in memory, with the answers of the old journal, and show how it ends and
+    /// how its streams differ: nothing is stored, and nothing is done outside
     #[arg(long)]
     dry_run: bool,
 }
+
+/// Columns of the output if there is no terminal.
+const COLUMNS: usize = 80;
 
 /// Parses `K=…`.
 fn read_command(text: &str) -> Result<(u32, String), String> {
@@ -158,8 +161,52 @@ fn dry_run(forked: &Forked, run: &DryRun, console: &mut Console) -> Result<(), C
             console.line(format!("  {index} {} {name}", left.command).trim_end())?;
         }
     }
+    if !run.streams.is_empty() {
+        console.line("")?;
+        let head = console.paint(BOLD, "streams");
+        console.line(head)?;
+        run.streams.iter().try_for_each(|of| stream(of, console))?;
+    }
     console.line("")?;
     end(run, console)
+}
+
+/// Prints a stream: equal, or the first items of both that differ, side by side.
+fn stream(of: &DryStream, console: &mut Console) -> Result<(), CliError> {
+    let unit = if of.content_type.starts_with("application/json") { "message" } else { "byte" };
+    let name = console.paint(CYAN, &plain(&of.name));
+    let (style, mark, text) = match (of.same, of.differs_at) {
+        (true, _) => (DIM, "=", counted(of.length, unit)),
+        (false, Some(at)) => {
+            let lengths = format!("{} recorded, {} now", of.recorded_length, of.length);
+            (YELLOW, "~", format!("differs from {unit} {at} on ({lengths})"))
+        }
+        (false, None) => (YELLOW, "?", "has too much data to be compared".to_owned()),
+    };
+    console.line(format!("  {} {name} {text}", console.paint(style, mark)))?;
+    if of.differs_at.is_none() {
+        return Ok(());
+    }
+    let column = (console.width().unwrap_or(COLUMNS).max(COLUMNS / 2) - 8) / 2;
+    let pair = |left: &str, right: &str| {
+        let left = text::cut(&plain(left), column);
+        let pad = " ".repeat(column.saturating_sub(text::width(&left)) + 2);
+        format!("      {left}{pad}{}", text::cut(&plain(right), column)).trim_end().to_owned()
+    };
+    let head = console.paint(DIM, &pair("RECORDED", "NOW"));
+    console.line(head)?;
+    let rows = of.recorded.len().max(of.forked.len());
+    let cell = |items: &[String], row: usize| match items.get(row) {
+        Some(item) => item.clone(),
+        None if row == items.len() => "(the end)".to_owned(),
+        None => String::new(),
+    };
+    (0..rows)
+        .try_for_each(|row| console.line(pair(&cell(&of.recorded, row), &cell(&of.forked, row))))
+}
+
+fn counted(count: u64, unit: &str) -> String {
+    if count == 1 { format!("1 {unit}") } else { format!("{count} {unit}s") }
 }
 
 /// Formats a step as `#3 call ship {…}`, with its result.

@@ -3,6 +3,7 @@
 
 mod client;
 mod command;
+mod forked;
 mod killed;
 
 use serde_json::Value;

@@ -70,7 +70,7 @@ async fn forks(world: &World, id: &str, at: u32, new: &str, given: &[(u32, Outco
     assert!(matches!(reply, Reply::Promise { changed: true, .. }), "{reply:?}");
 }
 
-async fn dry_run(world: &World, id: &str, at: u32, given: &[(u32, Outcome)]) -> DryRun {
+pub(super) async fn dry_run(world: &World, id: &str, at: u32, given: &[(u32, Outcome)]) -> DryRun {
     let host = world.host();
     let mut prefix = prefix(&host, id, at).await.expect("it can be forked there");
     for (command, outcome) in given {
@@ -86,7 +86,7 @@ async fn dry_run(world: &World, id: &str, at: u32, given: &[(u32, Outcome)]) -> 
     run
 }
 
-fn value(json: &str) -> Outcome {
+pub(super) fn value(json: &str) -> Outcome {
     Outcome::Success(Payload::Json(json.to_owned()))
 }
 

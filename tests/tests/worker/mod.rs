@@ -11,6 +11,7 @@ mod concurrency;
 mod damage;
 mod doors;
 mod fairness;
+mod fork_streams;
 mod forks;
 mod generations;
 mod graphs;

@@ -15,12 +15,14 @@
 //! data of another.
 
 mod chunk;
+mod difference;
 mod items;
 mod request;
 mod row;
 
 pub use self::{
     chunk::{StreamChunk, WriterGeneration},
+    difference::{StreamDifference, stream_difference},
     items::{ItemsError, StreamItems, is_json},
     request::{NewStream, ProducerPosition, StreamAppend, StreamForkPoint, StreamItem},
     row::{

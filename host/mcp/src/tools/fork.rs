@@ -1,7 +1,7 @@
 //! Dry runs of forks.
 
 use schemars::JsonSchema;
-use segno_model::{DryRun, DryStep, FailureView, ForkInvocation, GivenResult};
+use segno_model::{DryRun, DryStep, DryStream, FailureView, ForkInvocation, GivenResult};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -80,6 +80,9 @@ pub(crate) struct ForkOutput {
     more_steps: usize,
     /// Commands of the original that the fork did not issue.
     left_out: Vec<String>,
+    /// Streams whose items differ from those of the original, with the first difference.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    streams: Vec<String>,
 }
 
 /// A command of a fork.
@@ -147,6 +150,7 @@ impl ForkOutput {
             steps: run.steps.into_iter().take(STEPS_MAX).map(ForkStep::from).collect(),
             more_steps,
             left_out: left_out.collect(),
+            streams: run.streams.iter().filter_map(stream_line).collect(),
         }
     }
 
@@ -156,6 +160,7 @@ impl ForkOutput {
             lines.push(format!("and {} more commands", self.more_steps));
         }
         lines.extend(self.left_out.iter().map(|it| format!("no longer issued: {it}")));
+        lines.extend(self.streams.iter().map(|it| format!("stream {it}")));
         let outcome = self.outcome.as_ref().map(|it| format!(": {}", it.line()));
         let error = self.error.as_ref().map(|error| format!(": {error}"));
         let alike = if self.same_end { ", as recorded" } else { "" };
@@ -163,6 +168,19 @@ impl ForkOutput {
         lines.push(format!("dry run {}{alike}{what}; nothing was stored", self.end));
         lines.join("\n")
     }
+}
+
+/// A stream that differs. `None` if it is equal.
+fn stream_line(of: &DryStream) -> Option<String> {
+    if of.same {
+        return None;
+    }
+    let Some(at) = of.differs_at else {
+        return Some(format!("`{}` has too much data to be compared", of.name));
+    };
+    let first = |items: &[String]| items.first().cloned().unwrap_or_else(|| "its end".to_owned());
+    let (recorded, forked) = (first(&of.recorded), first(&of.forked));
+    Some(format!("`{}` differs from position {at} on: {recorded} → {forked}", of.name))
 }
 
 impl HostTool for ForkDryRun {

@@ -43,6 +43,17 @@ pub async fn relay(ctx: Context, telling: Telling) -> Result<u64> {
     Ok(produced)
 }
 
+/// Appends to `results` that it begins, what the activity `produce` returned, and that it ends.
+#[segno::workflow]
+pub async fn report(ctx: Context, telling: Telling) -> Result<u64> {
+    let results = ctx.stream("results");
+    results.append("begin")?;
+    let produced = ctx.call(produce, &telling).await?;
+    results.append(&produced)?;
+    results.append("end")?;
+    Ok(produced)
+}
+
 /// Appends the numbers from 0 to `tokens`, from where the last attempt ended. Each attempt fails
 /// after `pause_every` items.
 #[segno::activity(retry(initial = "20ms", factor = 1, jitter = 0))]
@@ -77,4 +88,4 @@ pub async fn breach(ctx: Context, rule: String) -> Result<()> {
     ctx.sleep(Duration::from_millis(1)).await
 }
 
-segno::module!(tell, relay, produce, breach);
+segno::module!(tell, relay, report, produce, breach);

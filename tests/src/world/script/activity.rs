@@ -41,6 +41,13 @@ impl Attempt {
         }
     }
 
+    /// Appends an item to a stream of messages of the workflow.
+    pub async fn append(&self, stream: &str, json: &str) {
+        let item = Payload::Json(json.into());
+        let appended = self.host.stream_append(stream, "application/json", item).await;
+        appended.expect("the stream takes it");
+    }
+
     /// Sleeps in virtual time.
     pub async fn sleep(&self, ms: i64) {
         sleep(Millis(ms)).await;

@@ -12,11 +12,11 @@ use segno_guest::{
     JournalAnswer, JournalCall, Level, Outcome, Panic, Payload, PromiseOptions, RunAnswer,
     SagaStep, SharedJournal, Signal,
     commands::{
-        CallCommand, CancelCommand, ClearAllStateCommand, ClearStateCommand, ContinueAsNewCommand,
-        GetStateCommand, HttpCommand, PeekObjectPromiseCommand, PromiseCommand, PublishCommand,
-        RunCommand, SendCommand, SendSignalCommand, SetStateCommand, SettleCommand,
-        SettleObjectPromiseCommand, SleepCommand, StateNamesCommand, StepCommand, UnreadCommand,
-        WaitObjectPromiseCommand,
+        AppendStreamCommand, CallCommand, CancelCommand, ClearAllStateCommand, ClearStateCommand,
+        ContinueAsNewCommand, GetStateCommand, HttpCommand, PeekObjectPromiseCommand,
+        PromiseCommand, PublishCommand, RunCommand, SendCommand, SendSignalCommand,
+        SetStateCommand, SettleCommand, SettleObjectPromiseCommand, SleepCommand,
+        StateNamesCommand, StepCommand, UnreadCommand, WaitObjectPromiseCommand,
     },
 };
 
@@ -170,6 +170,15 @@ impl ScriptContext {
     /// Publishes an event.
     pub fn publish(&self, topic: &str, json: &str) -> u32 {
         self.command(PublishCommand { topic: topic.into(), payload: Payload::Json(json.into()) })
+    }
+
+    /// Appends an item to a stream of messages.
+    pub fn append(&self, stream: &str, json: &str) -> u32 {
+        self.command(AppendStreamCommand {
+            name: stream.into(),
+            content_type: "application/json".into(),
+            item: Payload::Json(json.into()),
+        })
     }
 
     /// Computes a value once and records it.

@@ -59,7 +59,18 @@ function Forked({ forked }) {
     ${run.steps.length > 0 && html`<table><thead><tr><th scope="col">#</th><th scope="col">Command</th><th scope="col">Answered by</th></tr></thead><tbody>
       ${run.steps.map((step) => html`<tr class=${step.recorded ? '' : 'warn'}><td class="mono">${step.index}</td><td>${step.command} <${Text} text=${step.name || ''} most=${80} /></td>
         <td>${{ recorded: `command ${step.of_command} of this one`, clock: 'the clock', 'left-out': 'nothing: it is not done', open: 'nobody' }[step.answered]}</td></tr>`)}</tbody></table>`}
+    ${(run.streams || []).length > 0 && html`<h3>Streams</h3>${run.streams.map((stream) => html`<${Stream} of=${stream} />`)}`}
     ${leftOut.length > 0 && html`<p>It does not ask for: ${leftOut.map((each) => `${each.index} ${each.command} ${each.name || ''}`.trim()).join(', ')}</p>`}`;
+}
+
+/** A stream that is the same, or from where on it is another and the first items of both. */
+function Stream({ of }) {
+  const name = html`<${Text} text=${of.name} most=${80} />`;
+  if (of.same) return html`<p>${name} is the same</p>`;
+  if (!of.compared) return html`<p class="warn">${name} has too much data to be compared</p>`;
+  const items = (side) => html`<td class="mono">${(side || []).map((item) => html`<div><${Text} text=${item} most=${120} /></div>`)}${!side?.length && html`<span class="soft">the end</span>`}</td>`;
+  return html`<p class="warn">${name} differs from ${of.differs_at} on: ${of.recorded_length} of this one, ${of.length} of the fork</p>
+    <table><thead><tr><th scope="col">This one</th><th scope="col">The fork</th></tr></thead><tbody><tr>${items(of.recorded)}${items(of.forked)}</tr></tbody></table>`;
 }
 
 function Outcome({ of, label }) {

@@ -26,6 +26,7 @@ use segno_core::{
     command::FenceOperation,
     id::PromiseId,
     invocation::{CommandKind, IssuedCommand},
+    stream::StreamItem,
     time::Timestamp,
     value::Text,
 };
@@ -57,6 +58,12 @@ pub trait CommandRules {
     /// # Errors
     /// The guest broke the contract.
     fn act(&self, site: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason>;
+
+    /// The item that the command appends to a stream. `None` for other commands, and for an item
+    /// that does not fit its content type.
+    fn stream_item(&self) -> Option<StreamItem> {
+        None
+    }
 
     /// The answer to the guest. `execute` is true if a `run` is live, so that its closure must be
     /// executed.

@@ -4,7 +4,7 @@ use segno_core::{
     command::FenceOperation,
     id::PromiseId,
     invocation::CommandKind,
-    stream::{StreamItem, StreamItems},
+    stream::{ItemsError, StreamItem, StreamItems},
     value::Text,
 };
 use segno_guest::{
@@ -34,21 +34,29 @@ impl CommandRules for AppendStreamCommand {
     }
 
     fn act(&self, _: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason> {
-        let item = journals::payload(&self.item);
-        let items = StreamItems::of_payload(&self.content_type, &item).map_err(|refused| {
+        let item = appended(self).map_err(|refused| {
             StopReason::Contract(format!("the item of the stream `{}`: {refused}", self.name))
         })?;
-        Ok(Some(FenceOperation::Stream(StreamItem {
-            name: self.name(),
-            content_type: Text::from(self.content_type.as_str()),
-            items,
-            closes: false,
-        })))
+        Ok(Some(FenceOperation::Stream(item)))
+    }
+
+    fn stream_item(&self) -> Option<StreamItem> {
+        appended(self).ok()
     }
 
     fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> JournalAnswer {
         JournalAnswer::Command(index)
     }
+}
+
+fn appended(append: &AppendStreamCommand) -> Result<StreamItem, ItemsError> {
+    let item = journals::payload(&append.item);
+    Ok(StreamItem {
+        name: append.name(),
+        content_type: Text::from(append.content_type.as_str()),
+        items: StreamItems::of_payload(&append.content_type, &item)?,
+        closes: false,
+    })
 }
 
 impl CommandRules for CloseStreamCommand {

@@ -15,7 +15,10 @@ use segno_core::{
 };
 use segno_guest::{Completion as Told, Event, GuestError, Outcome, Payload, Signal};
 
-use super::{ForkError, ForkPrefix, ReplayedFork, prefix::with_values, rehearsed::locked};
+use super::{
+    DryRunStream, ForkError, ForkPrefix, ReplayedFork, prefix::with_values, rehearsed::locked,
+    streams::ForwardStreams,
+};
 use crate::{
     host::Host,
     values::{self, journals},
@@ -41,6 +44,8 @@ pub struct DryRun {
     /// Commands that the original invocation issued after the beginning of the fork, and that the
     /// fork did not issue.
     pub left_out: Vec<(CommandIndex, IssuedCommand)>,
+    /// The streams of both, by name.
+    pub streams: Vec<DryRunStream>,
 }
 
 /// A command of a dry run.
@@ -100,6 +105,8 @@ pub async fn forward(
     let journal = first_records(&*host.store, id, FORK_RECORDS as u32).await?;
     let journal = with_values(host, id, journal).await?;
     let mut script = OriginalJournal::new(&journal, prefix);
+    let mut streams = ForwardStreams::read(host, prefix, &journal).await?;
+    streams.repeat(prefix, &locked(&rehearsed.recorder));
     let end = loop {
         let (asked, finished) = {
             let recorder = locked(&rehearsed.recorder);
@@ -107,6 +114,7 @@ pub async fn forward(
             (asked, recorder.finished().cloned())
         };
         script.match_new(&asked);
+        streams.write(&locked(&rehearsed.recorder));
         if let Some(outcome) = finished {
             break DryRunEnd::Ended(outcome);
         }
@@ -114,6 +122,7 @@ pub async fn forward(
         let Some((at, event)) = script.next(&open, &rehearsed.origin.new.id) else {
             break DryRunEnd::Waits;
         };
+        streams.reach(script.reached, &script.used);
         let admitted = locked(&rehearsed.recorder).admit(event, at);
         let Some(event) = admitted else { continue };
         let recorder = rehearsed.recorder.clone();
@@ -121,11 +130,13 @@ pub async fn forward(
             let recorder = locked(&rehearsed.recorder);
             let asked = recorder.ledger().map_or(&[][..], |ledger| ledger.translated()).to_vec();
             script.match_new(&asked);
+            streams.write(&locked(&rehearsed.recorder));
             break DryRunEnd::Failed(error);
         }
     };
+    streams.reach(u32::MAX, &script.used);
     let settlement = prefix.row.promise.settlement();
-    Ok(script.into_run(end, settlement.map(values::outcome)))
+    Ok(script.into_run(end, settlement.map(values::outcome), streams.compared()))
 }
 
 /// The completions of the open commands.
@@ -154,6 +165,8 @@ struct OriginalJournal {
     /// Number of commands before the beginning.
     before: u32,
     timers: u32,
+    /// The largest number of a record of the original that was answered with.
+    reached: u32,
 }
 
 impl OriginalJournal {
@@ -169,6 +182,7 @@ impl OriginalJournal {
             ended: BTreeSet::new(),
             before: 0,
             timers: 0,
+            reached: prefix.at,
         };
         for record in &prefix.records {
             match &record.body {
@@ -233,6 +247,7 @@ impl OriginalJournal {
     ) -> Option<(Timestamp, Event)> {
         let place = self.events.iter().position(|record| self.answers(record, open).is_some());
         if let Some(record) = place.and_then(|place| self.events.remove(place)) {
+            self.reached = self.reached.max(record.seq);
             let event = match &record.body {
                 RecordBody::Signal { name, payload } => Event::Signal(Signal {
                     name: name.to_string(),
@@ -295,7 +310,12 @@ impl OriginalJournal {
         Event::Completed(Told { command, outcome })
     }
 
-    fn into_run(mut self, end: DryRunEnd, recorded_end: Option<Outcome>) -> DryRun {
+    fn into_run(
+        mut self,
+        end: DryRunEnd,
+        recorded_end: Option<Outcome>,
+        streams: Vec<DryRunStream>,
+    ) -> DryRun {
         let completes = |kind: CommandKind| kind.completes();
         let asked = self.asked.into_iter().enumerate();
         let later = asked.filter(|(index, asked)| {
@@ -314,6 +334,6 @@ impl OriginalJournal {
             .map(|(index, asked)| (index as u32, asked))
             .filter(|(index, _)| *index >= self.before && !self.used.contains(index))
             .map(|(index, asked)| (CommandIndex(index), asked));
-        DryRun { steps, end, recorded_end, left_out: left_out.collect() }
+        DryRun { steps, end, recorded_end, left_out: left_out.collect(), streams }
     }
 }

@@ -10,9 +10,11 @@ mod forward;
 mod given;
 mod prefix;
 mod rehearsed;
+mod streams;
 
 pub use error::ForkError;
 pub use forward::{AnswerSource, DryRun, DryRunEnd, DryRunStep, forward};
 pub use given::GivenOutcome;
 pub use prefix::ForkPrefix;
 pub use rehearsed::{ForkedInvocation, ReplayedFork};
+pub use streams::{DryRunStream, StreamMatch};

@@ -6,6 +6,7 @@ use segno_core::{
     fork::{self, FORK_RECORDS, ForkPositionError},
     id::{CommandIndex, PromiseId},
     invocation::{CommandKind, Outcome as Stored, Outline, Record, RecordBody},
+    tags,
 };
 use segno_store::PromiseRow;
 
@@ -55,6 +56,12 @@ impl ForkPrefix {
             .map_err(|refused| ReplayError::unread(id, JournalReadError::Refused(refused)))?;
         let records = with_values(host, id, records).await?;
         Ok(Self { row, at, records, set: BTreeSet::new() })
+    }
+
+    /// The execution that the streams of the invocation belong to: its first generation.
+    pub fn stream_owner(&self) -> PromiseId {
+        let promise = &self.row.promise;
+        tags::continues(&promise.spec.tags).map_or_else(|| promise.id().clone(), PromiseId::from)
     }
 
     /// The kind and the name of a command. `None` if the records do not have it.

@@ -174,8 +174,7 @@ impl ReplayedFork {
         let kept = kept(host, prefix, &new.id, &records, &recorder).await?;
         let of = prefix.row.promise.id().clone();
         let set = prefix.set.iter().copied().collect();
-        let owner = tags::continues(&prefix.row.promise.spec.tags)
-            .map_or_else(|| of.clone(), PromiseId::from);
+        let owner = prefix.stream_owner();
         let streams = host.store.read().streams_of(&owner).await?;
         let streams = streams.into_iter().map(|stream| stream.id).collect();
         Ok(Fork { new, module: Some(module), of, set, records, kept, streams })

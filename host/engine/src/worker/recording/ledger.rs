@@ -5,7 +5,11 @@
 //! id. Therefore a command that differs from the recorded one is compared once more, rewritten to
 //! the recorded id.
 
-use segno_core::{id::PromiseId, invocation::IssuedCommand};
+use segno_core::{
+    id::{CommandIndex, PromiseId},
+    invocation::IssuedCommand,
+    stream::StreamItem,
+};
 
 use crate::worker::commands::{self, CommandRules};
 
@@ -16,12 +20,13 @@ pub struct CommandLedger {
     recorded: PromiseId,
     asked: Vec<IssuedCommand>,
     translated: Vec<IssuedCommand>,
+    stream_items: Vec<(CommandIndex, StreamItem)>,
 }
 
 impl CommandLedger {
     /// A ledger for the guest of `own`, which repeats records of `recorded`.
     pub fn new(own: PromiseId, recorded: PromiseId) -> Self {
-        Self { own, recorded, asked: Vec::new(), translated: Vec::new() }
+        Self { own, recorded, asked: Vec::new(), translated: Vec::new(), stream_items: Vec::new() }
     }
 
     /// The command, rewritten to the recorded id.
@@ -31,6 +36,9 @@ impl CommandLedger {
 
     /// Adds the next command of the guest.
     pub fn note(&mut self, asked: IssuedCommand, rules: &dyn CommandRules) {
+        if let Some(item) = rules.stream_item() {
+            self.stream_items.push((CommandIndex(self.asked.len() as u32), item));
+        }
         self.translated.push(self.translate(rules));
         self.asked.push(asked);
     }
@@ -38,6 +46,11 @@ impl CommandLedger {
     /// The commands as the guest issued them.
     pub fn asked(&self) -> &[IssuedCommand] {
         &self.asked
+    }
+
+    /// The items that the commands append to streams, with their commands.
+    pub fn stream_items(&self) -> &[(CommandIndex, StreamItem)] {
+        &self.stream_items
     }
 
     /// The commands, rewritten to the recorded id.
