@@ -1,6 +1,6 @@
 // A host that goes away and comes back.
 
-import { api, assert, checks, open, visit } from './browser.mjs';
+import { api, assert, checks, open, server, until, visit } from './browser.mjs';
 import { begin } from './own_host.mjs';
 
 let host = await begin();
@@ -34,6 +34,23 @@ try {
       await page.waitForSelector('aside .state.good', { timeout: 20_000 });
       await api('POST', '/v1/promises/before/resolve', { value: 1 });
       await page.waitForSelector('.heading .state:has-text("resolved")', { timeout: 10_000 });
+    },
+
+    'a stream that is followed goes on where it was': async () => {
+      const stream = `${server}/v1/stream/worked/stream/notes`;
+      const send = async (method, body) => assert.ok((await fetch(stream, { method, headers: { 'content-type': 'text/plain' }, body })).ok);
+      await api('POST', '/v1/promises', { id: 'worked', tags: { target: 'poll://any@nobody' }, param: { func: 'f', args: [] } });
+      await send('PUT');
+      await send('POST', 'one ');
+      await visit(page, 'executions/worked/streams?stream=notes');
+      const text = () => page.locator('.growing').innerText();
+      await until('it is shown', async () => (await text()) === 'one ');
+      await host.kill('SIGKILL');
+      await page.waitForSelector('section.stream .state:has-text("connecting again")', { timeout: 10_000 });
+      host = await begin();
+      await send('POST', 'two');
+      await until('it goes on, and nothing comes twice', async () => (await text()) === 'one two');
+      await page.waitForSelector('section.stream .state:has-text("open")');
     },
 
     'nothing ran that is not of the console': async () => {

@@ -40,6 +40,7 @@ fn browser() -> Option<(PathBuf, PathBuf)> {
         "many.mjs",
         "own_host.mjs",
         "site.mjs",
+        "streams.mjs",
         "pictures.mjs",
     ];
     PACKAGES.beside(&folder, &scripts);
@@ -76,7 +77,7 @@ async fn host() -> TestHost {
     let host = TestHost::start(SEGNO).await;
     for name in [
         "hello", "approval", "fan-out", "auction", "signup", "reports", "trip", "hostile", "flows",
-        "herald",
+        "herald", "teller",
     ] {
         host.deploy(name, guests::component(name)).await;
     }
@@ -108,6 +109,15 @@ async fn data_is_text_and_nothing_of_it_runs() {
     }
     let host = host().await;
     run("hostile.mjs", host.client().server().to_string(), &[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn streams_are_followed_while_they_grow() {
+    if browser().is_none() {
+        return;
+    }
+    let host = host().await;
+    run("streams.mjs", host.client().server().to_string(), &[]).await;
 }
 
 /// Runs a script that starts and ends its own host, in an empty folder.

@@ -8,6 +8,7 @@ import { Graph } from '../execution/graph.js';
 import { Journal } from '../execution/journal.js';
 import { Logs } from '../execution/logs.js';
 import { Sagas } from '../execution/sagas.js';
+import { readStreams, Streams } from '../execution/streams.js';
 import { Timeline } from '../execution/timeline.js';
 import { readTree, Tree } from '../execution/tree.js';
 import { Waits } from '../execution/waits.js';
@@ -80,7 +81,7 @@ async function calls(id, signal) {
   }
 }
 
-export function Execution({ id, tab = 'timeline' }) {
+export function Execution({ id, tab = 'timeline', query = {} }) {
   const of = useRead((signal) => read(id, signal), [id]);
   const [version, change] = useState(0);
   const again = useMemo(() => throttled(() => {
@@ -93,7 +94,7 @@ export function Execution({ id, tab = 'timeline' }) {
     // What has ended does not change, unless it is told of.
     if (ids.length || missed || !seen.current?.settled_at_ms) again();
   });
-  return html`${!of.data && html`<${Heading} title=${id.slice(0, 60)}><span class="id"><${Text} text=${id} most=${160} /></span><//>`}<${Reading} of=${of}>${(data) => html`<${Shown} ...${data} id=${id} tab=${tab} version=${version} again=${again} />`}<//>
+  return html`${!of.data && html`<${Heading} title=${id.slice(0, 60)}><span class="id"><${Text} text=${id} most=${160} /></span><//>`}<${Reading} of=${of}>${(data) => html`<${Shown} ...${data} id=${id} tab=${tab} stream=${query.stream} version=${version} again=${again} />`}<//>
     ${of.error?.code === 'unknown-invocation' && html`<p><${Link} to=${['promises', id]}>Look for a promise with this id<//> or at <${Link} to=${[]}>all executions<//>.</p>`}`;
 }
 
@@ -109,13 +110,17 @@ function Generation({ of: { of, number, generations } }) {
   return html`${number} of ${generations} of <${Id} id=${of} most=${50} />${number > 1 && to(number - 1, 'earlier')}${number < generations && html`${number + 1 < generations && to(number + 1, 'later')}${to(generations, 'newest')}`}`;
 }
 
-function Shown({ id, invocation, why, described, tab, version, again }) {
+function Shown({ id, invocation, why, described, tab, stream, version, again }) {
   const { generation } = invocation;
   // An older generation has ended; what goes on is the newest.
   const over = generation?.next;
   const waiters = invocation.awaited_by.filter((waiter) => waiter !== generation?.of);
   const isGraph = invocation.target === 'segno:graph';
   const journal = useJournal(id, invocation.id, version, tab === 'timeline' || tab === 'journal');
+  const streams = useRead((signal) => readStreams(id, signal), [id]);
+  useEffect(() => {
+    if (version) streams.again();
+  }, [version]);
   const at = (name, title, number) => ({ to: name === 'timeline' ? ['executions', id] : ['executions', id, name], name: title, count: number, here: tab === name });
   const module = invocation.target.startsWith('wasm://') ? target(invocation.target).split('/')[0] : undefined;
   const title = id.length > 60 ? `${id.slice(0, 60)}…` : id;
@@ -149,13 +154,14 @@ function Shown({ id, invocation, why, described, tab, version, again }) {
       <section aria-label="Input"><h2>Input</h2><${Json} value=${invocation.input} label="the input" /></section>
       ${invocation.output !== undefined && html`<section aria-label="Output"><h2>Output</h2><${Json} value=${invocation.output} label="the output" /></section>`}
     </div>
-    <${Tabs} label="Views" tabs=${[at('timeline', 'Timeline'), at('journal', 'Journal', invocation.journal_len), at('logs', 'Logs'), at('tree', 'Calls'), isGraph && at('graph', 'Graph'), (invocation.sagas || []).length > 0 && at('sagas', 'Sagas', invocation.sagas.length)]} />
+    <${Tabs} label="Views" tabs=${[at('timeline', 'Timeline'), at('journal', 'Journal', invocation.journal_len), at('logs', 'Logs'), at('streams', 'Streams', streams.data?.length || undefined), at('tree', 'Calls'), isGraph && at('graph', 'Graph'), (invocation.sagas || []).length > 0 && at('sagas', 'Sagas', invocation.sagas.length)]} />
     ${(tab === 'timeline' || tab === 'journal') && html`<${Failed} error=${journal.error} />`}
     ${tab === 'timeline' && (journal.read ? html`<${Timeline} invocation=${invocation} records=${journal.records} nodes=${journal.nodes} complete=${journal.complete} onMore=${journal.more} />` : html`<p class="empty" aria-busy="true">…</p>`)}
     ${tab === 'journal' && journal.read && html`<${Journal} id=${invocation.id} records=${journal.records} complete=${journal.complete} onMore=${journal.more} />`}
     ${tab === 'logs' && html`<${Logs} id=${id} version=${version} />`}
+    ${tab === 'streams' && html`<${Streams} id=${id} streams=${streams} name=${stream} />`}
     ${tab === 'tree' && html`<${Tree} id=${invocation.id} version=${version} />`}
     ${tab === 'graph' && html`<${Graph} id=${id} version=${version} />`}
     ${tab === 'sagas' && html`<${Sagas} id=${id} version=${version} onDone=${again} />`}
-    <${Command} line=${{ journal: segno('inspect', id), logs: segno('logs', id), tree: segno('tree', id), graph: segno('graph', 'show', id), sagas: segno('saga', 'show', id) }[tab] || segno('inspect', id)} />`;
+    <${Command} line=${{ journal: segno('inspect', id), logs: segno('logs', id), streams: segno('stream', id, ...(stream ? [stream] : [])), tree: segno('tree', id), graph: segno('graph', 'show', id), sagas: segno('saga', 'show', id) }[tab] || segno('inspect', id)} />`;
 }
