@@ -38,6 +38,8 @@ async fn another_result_shows_the_first_items_that_differ_side_by_side() {
   = tokens 3 messages
 ";
     assert!(said.contains(shown), "{said}");
+    assert!(said.contains("#2 append-stream results ← its effect was left out"), "{said}");
+    assert!(!said.contains("no answer"), "{said}");
     assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
     let json: Value = serde_json::from_str(&fork(&host, &[&other[..], &["--json"]].concat()).await)
         .expect("JSON");

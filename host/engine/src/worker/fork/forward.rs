@@ -325,7 +325,11 @@ impl OriginalJournal {
         let steps = later.map(|(index, asked)| {
             let index = index as u32;
             let is_recorded = self.matched.get(&index) == Some(&index);
-            let answered = self.answered.remove(&index);
+            // Nothing answers an append: it is done with its record.
+            let appends =
+                matches!(asked.kind, CommandKind::AppendStream | CommandKind::CloseStream);
+            let left_out = appends.then(|| (AnswerSource::LeftOut, journals::null()));
+            let answered = self.answered.remove(&index).or(left_out);
             DryRunStep { index: CommandIndex(index), asked, answered, is_recorded }
         });
         let steps = steps.collect();
