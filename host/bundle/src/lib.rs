@@ -10,6 +10,7 @@
 mod chain;
 mod error;
 mod part;
+mod pieces;
 
 mod execution;
 mod head;

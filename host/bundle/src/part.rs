@@ -3,14 +3,17 @@
 //! ```text
 //! bundle = SEGNO BUNDLE 1\n, then parts; the first is the head, the last is the end
 //! part   = kind: u8
-//!          packing: u8                    0: as it is; 1: an LZ4 block
+//!          packing: u8                    0: as it is; 1: an LZ4 block; 2: pieces, see the module `pieces`
 //!          length: u32, little endian     bytes of the stored body
 //!          size: u32, little endian       bytes of the body once it is unpacked
 //!          body                           `length` bytes
 //!          link                           32 bytes, see the module `chain`
 //! ```
 
-use super::chain::ChainLink;
+use super::{
+    chain::ChainLink,
+    pieces::{CUT_ABOVE, ReadPieces, WrittenPieces},
+};
 
 /// The format written by this version. A bundle of a released version stays readable for ever: a
 /// new format gets a new number, and golden files test the old ones.
@@ -72,6 +75,11 @@ impl PartKind {
         Self::ALL.into_iter().find(|kind| *kind as u8 == number)
     }
 
+    /// True for bodies that may have parts in common with others: those with values.
+    fn may_repeat(self) -> bool {
+        matches!(self, Self::Execution | Self::Record)
+    }
+
     /// Maximum size of an unpacked body of this kind, in bytes. A component is the largest value
     /// that a host accepts.
     pub(crate) fn longest(self) -> u32 {
@@ -97,6 +105,8 @@ pub(crate) enum PartEncoding {
     Plain = 0,
     /// As an LZ4 block.
     Lz4 = 1,
+    /// As pieces that other parts may have too.
+    Pieces = 2,
 }
 
 /// The header of a part.
@@ -132,7 +142,12 @@ impl PartHeader {
         let packing = match packing {
             0 => PartEncoding::Plain,
             1 => PartEncoding::Lz4,
-            other => return Err(format!("no part is packed in way {other}")),
+            2 => PartEncoding::Pieces,
+            other => {
+                return Err(format!(
+                    "no part is packed in way {other}, unless a newer segno made the bundle"
+                ));
+            }
         };
         let (length, size) =
             (u32::from_le_bytes([l0, l1, l2, l3]), u32::from_le_bytes([s0, s1, s2, s3]));
@@ -146,6 +161,8 @@ impl PartHeader {
             PartEncoding::Lz4 => {
                 u64::from(size) <= u64::from(length).saturating_mul(EXPANSION) && length < size
             }
+            // Their own bounds apply as they are read.
+            PartEncoding::Pieces => true,
         };
         if !fits {
             return Err(format!("{length} bytes cannot be {size} once they are unpacked"));
@@ -162,16 +179,26 @@ pub(crate) struct EncodedPart {
 
 impl EncodedPart {
     /// Encodes a part that follows `link`. `None` if the body is larger than a part may be.
-    pub(crate) fn new(kind: PartKind, body: &[u8], link: ChainLink) -> Option<Self> {
+    pub(crate) fn new(
+        kind: PartKind,
+        body: &[u8],
+        link: ChainLink,
+        pieces: &mut WrittenPieces,
+    ) -> Option<Self> {
         let size = u32::try_from(body.len()).ok().filter(|size| *size <= kind.longest())?;
-        let packed = (body.len() >= PACKED_FROM)
-            .then(|| lz4_flex::block::compress(body))
-            .filter(|packed| packed.len() < body.len());
+        let is_cut = kind.may_repeat() && body.len() > CUT_ABOVE;
+        let packed = match is_cut {
+            true => Some(pieces.pack(body)?),
+            false => (body.len() >= PACKED_FROM)
+                .then(|| lz4_flex::block::compress(body))
+                .filter(|packed| packed.len() < body.len()),
+        };
         let (packing, stored) = match &packed {
+            Some(packed) if is_cut => (PartEncoding::Pieces, packed.as_slice()),
             Some(packed) => (PartEncoding::Lz4, packed.as_slice()),
             None => (PartEncoding::Plain, body),
         };
-        // Shorter than the body, whose length fits.
+        // At most a little longer than the body, whose length fits.
         let length = u32::try_from(stored.len()).ok()?;
         let header = PartHeader { kind, packing, length, size }.bytes();
         let link = link.next(&header, stored);
@@ -187,9 +214,14 @@ impl EncodedPart {
 ///
 /// # Errors
 /// The reason that it cannot be unpacked, as a sentence.
-pub(crate) fn unpacked(header: PartHeader, stored: Vec<u8>) -> Result<Vec<u8>, String> {
+pub(crate) fn unpacked(
+    header: PartHeader,
+    stored: Vec<u8>,
+    pieces: &mut ReadPieces,
+) -> Result<Vec<u8>, String> {
     match header.packing {
         PartEncoding::Plain => Ok(stored),
+        PartEncoding::Pieces => pieces.unpack(&stored, header.size as usize),
         PartEncoding::Lz4 => {
             let size = header.size as usize;
             let body = lz4_flex::block::decompress(&stored, size)

@@ -17,6 +17,7 @@ use super::{
     chain::LINK_BYTES,
     execution::decoded,
     part::{FIRST_LINE, FIRST_LINE_BYTES, HEADER_BYTES, MAGIC, PartHeader, unpacked},
+    pieces::ReadPieces,
     writer::{BundleTotals, TOTALS_FORMAT},
 };
 
@@ -31,7 +32,7 @@ pub struct UnpackBounds {
 
 impl Default for UnpackBounds {
     fn default() -> Self {
-        Self { expansion: 64, bytes: 256 << 20 }
+        Self { expansion: 256, bytes: 1 << 30 }
     }
 }
 
@@ -62,6 +63,7 @@ pub struct BundleReader<R> {
     bounds: UnpackBounds,
     head: BundleHead,
     link: ChainLink,
+    pieces: ReadPieces,
     place: BundlePosition,
     /// Number of unpacked bytes so far.
     unpacked: u64,
@@ -108,6 +110,7 @@ impl<R: Read> BundleReader<R> {
                 limits: Default::default(),
             },
             link: ChainLink::first(FIRST_LINE),
+            pieces: ReadPieces::default(),
             place,
             unpacked: 0,
             totals: BundleTotals::default(),
@@ -302,7 +305,8 @@ impl<R: Read> BundleReader<R> {
         }
         self.link = expected;
         self.check_expansion(header.size)?;
-        let body = unpacked(header, stored).map_err(|what| self.damaged(what))?;
+        let body = unpacked(header, stored, &mut self.pieces);
+        let body = body.map_err(|what| self.damaged(what))?;
         self.totals.parts += 1;
         Ok((header.kind, body))
     }

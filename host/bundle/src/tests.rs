@@ -17,7 +17,10 @@ use segno_core::{
 };
 
 use super::*;
-use crate::part::{FIRST_LINE, PartHeader, unpacked};
+use crate::{
+    part::{FIRST_LINE, PartHeader, unpacked},
+    pieces::ReadPieces,
+};
 
 const COMPONENT: &[u8] = b"\0asm, or so";
 
@@ -96,6 +99,29 @@ fn records() -> Vec<Record> {
     ];
     let record = |(seq, body)| Record { seq, at: Timestamp(i64::from(seq)), body };
     (0..).zip(bodies).map(record).collect()
+}
+
+/// Two values with a common beginning, and records that repeat the first.
+fn large_items() -> Vec<BundleItem> {
+    let text = |end: &str| format!("\"{}{end}\"", "a conversation that is long, ".repeat(4_000));
+    let value = |id: &str, end: &str| {
+        let mut promise = promise(id, PromiseState::Pending);
+        Arc::make_mut(&mut promise.spec).param.data = Bytes::from(text(end).into_bytes());
+        let execution = BundleExecution { role: BundleRole::Asked, promise, task: None };
+        BundleItem::Execution(Box::new(execution))
+    };
+    let started = Record {
+        seq: 0,
+        at: Timestamp(0),
+        body: RecordBody::Started {
+            function: Text::from("order"),
+            input: Payload::Json(Text::from(text("one"))),
+            module: Digest::of(COMPONENT),
+            seed: Seed([7; 32]),
+            engine: EngineFacts::default(),
+        },
+    };
+    vec![value("one", "one"), BundleItem::Record(started), value("two", "two")]
 }
 
 /// A stream of messages, one of text and one without items.
@@ -237,12 +263,12 @@ fn parts(bytes: &[u8]) -> Vec<usize> {
 
 /// The kinds and the unpacked bodies of the parts.
 fn bodies(bytes: &[u8]) -> Vec<(PartKind, Vec<u8>)> {
-    let parts = parts(bytes);
-    let body = |part: &[u8]| {
+    let (parts, mut pieces) = (parts(bytes), ReadPieces::default());
+    let mut body = |part: &[u8]| {
         let (header, rest) = part.split_first_chunk().expect("a part has a header");
         let header = PartHeader::read(*header).expect("it is one");
         let stored = rest[..header.length as usize].to_vec();
-        (header.kind, unpacked(header, stored).expect("it can be unpacked"))
+        (header.kind, unpacked(header, stored, &mut pieces).expect("it can be unpacked"))
     };
     parts.windows(2).map(|ends| body(&bytes[ends[0]..ends[1]])).collect()
 }
@@ -261,7 +287,9 @@ fn what_was_written_is_read() {
 fn the_bytes_of_this_format_are_read_for_ever() {
     const PLAIN: &[u8] = include_bytes!("../tests/golden/bundle-1.segno-bundle");
     const STREAMS: &[u8] = include_bytes!("../tests/golden/bundle-1-streams.segno-bundle");
-    for (golden, items) in [(PLAIN, items_without_streams()), (STREAMS, items())] {
+    const PIECES: &[u8] = include_bytes!("../tests/golden/bundle-1-pieces.segno-bundle");
+    let kept = [(PLAIN, items_without_streams()), (STREAMS, items()), (PIECES, large_items())];
+    for (golden, items) in kept {
         let read = read(golden).expect("a bundle of format 1 is readable");
         assert_eq!(format!("{read:?}"), format!("{items:?}"));
         // The compression ratio is not part of the format.
@@ -483,6 +511,6 @@ fn what_unpacks_to_more_than_is_allowed_is_refused() {
 #[test]
 #[ignore = "writes the golden file of this format"]
 fn write_the_golden_file() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/bundle-1-streams.segno-bundle");
-    std::fs::write(path, written(&items())).expect("the file can be written");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/bundle-1-pieces.segno-bundle");
+    std::fs::write(path, written(&large_items())).expect("the file can be written");
 }

@@ -12,6 +12,7 @@ use super::{
     BundleError, BundleExecution, BundleHead, BundleLine, BundleModule, BundleStream,
     BundleStreamItems, ChainLink, PartKind,
     part::{EncodedPart, FIRST_LINE},
+    pieces::WrittenPieces,
 };
 
 /// The counts in the last part of a bundle.
@@ -47,6 +48,7 @@ pub struct BundleWriter<W> {
     link: ChainLink,
     totals: BundleTotals,
     modules: BTreeSet<Digest>,
+    pieces: WrittenPieces,
 }
 
 impl<W: Write> BundleWriter<W> {
@@ -58,7 +60,8 @@ impl<W: Write> BundleWriter<W> {
         out.write_all(FIRST_LINE)?;
         let link = ChainLink::first(FIRST_LINE);
         let (totals, modules) = (BundleTotals::default(), BTreeSet::new());
-        let mut writer = Self { out, link, totals, modules };
+        let pieces = WrittenPieces::default();
+        let mut writer = Self { out, link, totals, modules, pieces };
         let head = serde_json::to_vec(head).map_err(std::io::Error::from)?;
         writer.part(PartKind::Head, &head)?;
         Ok(writer)
@@ -146,7 +149,8 @@ impl<W: Write> BundleWriter<W> {
     }
 
     fn part(&mut self, kind: PartKind, body: &[u8]) -> Result<(), BundleError> {
-        let part = EncodedPart::new(kind, body, self.link).ok_or(BundleError::Oversized)?;
+        let part = EncodedPart::new(kind, body, self.link, &mut self.pieces);
+        let part = part.ok_or(BundleError::Oversized)?;
         self.out.write_all(&part.bytes)?;
         self.link = part.link;
         self.totals.parts += 1;
