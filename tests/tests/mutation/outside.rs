@@ -6,11 +6,54 @@ use super::table::Mutation;
 /// Runs the same commands against a store and the model.
 const CONFORMANCE: &str = "random_scripts_are_answered_alike";
 
+/// Stores, damages and removes large values.
+const LARGE_VALUES: &str = "tests::large_values::";
+
 /// Runs random operations against a host in memory and a second mapping.
 const DIFFERENTIAL: &str = "operations_are_answered_as_the_model_says";
 
 /// Defects in reads and writes of the stores.
 pub(super) const STORES: &[Mutation] = &[
+    Mutation {
+        what: "the chunks of an entry of an object stay when it is replaced",
+        file: "sql/table/state.rs",
+        says: "            values.released.push([owner.into()]);\n",
+        would_say: "",
+        tests: CONFORMANCE,
+        killer: "random_scripts_are_answered_alike_until_every_command_was_answered_and_refused",
+    },
+    Mutation {
+        what: "the chunks of a removed promise stay",
+        file: "sqlite/large_values.rs",
+        says: "[ValueOwner::Promise(*n), ValueOwner::Journal(*n)]",
+        would_say: "[ValueOwner::Journal(*n), ValueOwner::Journal(*n)]",
+        tests: LARGE_VALUES,
+        killer: "a_value_that_grows_takes_the_size_of_what_is_new",
+    },
+    Mutation {
+        what: "a chunk with other content is taken for the one that was stored",
+        file: "sql/large_value/chunk_set.rs",
+        says: "Digest::of(content) == digest",
+        would_say: "content.len() == len",
+        tests: LARGE_VALUES,
+        killer: "a_damaged_chunk_spoils_only_the_values_that_contain_it",
+    },
+    Mutation {
+        what: "a decision reads a large value without its data",
+        file: "sqlite/load.rs",
+        says: "cache.complete(&chunks).map_err(|source| FailedStatement { statement: name, source })",
+        would_say: "drop((chunks, name));\n    Ok(())",
+        tests: LARGE_VALUES,
+        killer: "a_damaged_chunk_spoils_only_the_values_that_contain_it",
+    },
+    Mutation {
+        what: "a chunk that lost its last use stays on PostgreSQL",
+        file: "postgres/writer/serve.rs",
+        says: "self.drop_chunks(&mut slot, released).await;",
+        would_say: "drop(released);",
+        tests: LARGE_VALUES,
+        killer: "hosts_that_store_and_remove_the_same_value_lose_nothing",
+    },
     Mutation {
         what: "a runtime is removed while a module runs on it",
         file: "memory/modules.rs",

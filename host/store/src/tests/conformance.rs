@@ -255,6 +255,8 @@ async fn looks_healthy(store: &dyn Store, clock: &Arc<HandClock>, page: u32, con
     };
     findings.retain(|finding| !child(finding));
     assert_eq!(findings, [], "pages of {page} at {context}");
+    let damage = scan.integrity().await.expect("an answer");
+    assert_eq!(damage, Vec::<String>::new(), "{context}");
 }
 
 /// Compares all rows of both stores, and checks the invariants.

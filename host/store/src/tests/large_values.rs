@@ -92,7 +92,7 @@ async fn a_damaged_chunk_spoils_only_the_values_that_contain_it() {
         store.execute(vec![create(&format!("small{n}"), vec![n])]).await.expect("a reply");
     }
     let database = rusqlite::Connection::open(dir.path().join("segno.db")).expect("it opens");
-    let damage = "UPDATE value_chunks SET data = x'00' WHERE digest IN
+    let damage = "UPDATE value_chunks SET data = zeroblob(bytes) WHERE digest IN
                   (SELECT digest FROM value_uses WHERE owner =
                       (SELECT 'p' || n FROM promises WHERE id = 'one') LIMIT 1)";
     assert_eq!(database.execute(damage, []).expect("it is damaged"), 1);
