@@ -41,6 +41,7 @@ fn every_scenario_is_measured_with_its_floor() {
         "resume",
         "long",
         "streams",
+        "values",
         "fairness",
         "overload",
         "cold-start",

@@ -16,8 +16,8 @@ use super::{
     failure::FailedStatement,
     fields::escape,
     statement::query,
+    statement_builder::{StatementBuilder, StatementPart},
     transaction::SessionTransaction,
-    write::{StatementBuilder, StatementPart},
 };
 use crate::{
     order,

@@ -20,6 +20,7 @@ mod held;
 mod pooler;
 mod primary;
 mod statement;
+mod statement_builder;
 mod transaction;
 
 mod append;

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 #[cfg(test)]
 use super::columns;
-use super::write::StatementPart;
+use super::statement_builder::StatementPart;
 use crate::sql::{
     ColumnKind, NAMED, NamedTable, OWNED, OwnedTable, STATE, STREAM_CHUNKS, SqlTable,
 };

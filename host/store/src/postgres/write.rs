@@ -11,39 +11,25 @@ use segno_core::{
     delta::Delta,
     id::{Digest, PromiseId},
 };
-use sqlx::{AssertSqlSafe, Executor as _, PgConnection, postgres::PgArguments};
+use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 
+#[cfg(test)]
+use super::columns;
 use super::{
     claims::WriteStamp,
-    columns,
     failure::FailedStatement,
     fields::escape,
     large_values::{self, PUT_USES},
     load::LockedRows,
-    statement::{query, query_with},
+    statement::query,
+    statement_builder::{StatementBuilder, StatementList, StatementPart},
     tables::{NAMED_STATEMENTS, OWNED_STATEMENTS, STATE_STATEMENTS, STREAM_DATA_STATEMENTS},
 };
 use crate::sql::{
     Cache, CellRow,
-    ColumnKind::{self, Blob, Int, Text},
+    ColumnKind::{Blob, Int, Text},
     DeltaRows, JournalRow, NAMED, RowIds, SqlCell,
 };
-
-/// One part of the statement: `before UNNEST($…) after`.
-pub(super) struct StatementPart {
-    pub(super) columns: &'static [ColumnKind],
-    pub(super) before: Cow<'static, str>,
-    pub(super) after: Cow<'static, str>,
-}
-
-impl StatementPart {
-    /// The table that the part writes: `INSERT INTO table`, `DELETE FROM table` or `UPDATE table`.
-    fn table(&self) -> &str {
-        let mut words = self.before.split_whitespace();
-        let table = if words.next() == Some("UPDATE") { words.next() } else { words.nth(1) };
-        table.unwrap_or_default()
-    }
-}
 
 /// Raises the first version, which never decreases. The creator of a task reads it after the locks,
 /// so it covers every removal of the id that the transaction has seen.
@@ -234,42 +220,6 @@ const PUT_HOSTS: StatementPart = StatementPart {
     ),
 };
 
-/// A statement under construction.
-#[derive(Default)]
-pub(super) struct StatementBuilder {
-    parts: Vec<String>,
-    /// The tables that the parts write.
-    tables: BTreeSet<String>,
-    arguments: PgArguments,
-    columns: usize,
-}
-
-/// Statements under construction, none of which writes a table twice.
-#[derive(Default)]
-struct StatementList(Vec<StatementBuilder>);
-
-impl StatementList {
-    /// Adds a part for `rows` to the first statement that does not write its table yet.
-    fn push<R: AsRef<[SqlCell]> + IntoIterator<Item = SqlCell>>(
-        &mut self,
-        part: &StatementPart,
-        rows: Vec<R>,
-    ) {
-        if rows.is_empty() {
-            return;
-        }
-        let free = self.0.iter_mut().find(|statement| !statement.tables.contains(part.table()));
-        match free {
-            Some(statement) => statement.push(part, rows),
-            None => {
-                let mut statement = StatementBuilder::default();
-                statement.push(part, rows);
-                self.0.push(statement);
-            }
-        }
-    }
-}
-
 /// The names of the rows that a delta wrote or deleted, by the index of their table in [`NAMED`].
 pub(super) type WrittenNames = [Vec<String>; NAMED.len()];
 
@@ -376,7 +326,7 @@ pub(super) async fn write(
         sent.statements += 1;
     }
     for (name, statement) in unlocked {
-        if !statement.parts.is_empty() {
+        if !statement.is_empty() {
             statement.run(connection, name).await?;
             sent.statements += 1;
         }
@@ -393,42 +343,6 @@ fn text_of(cell: &SqlCell) -> &str {
         SqlCell::Text(text) => text,
         SqlCell::Null | SqlCell::Int(_) | SqlCell::Blob(_) => "",
     }
-}
-
-impl StatementBuilder {
-    /// Adds a part for `rows`, unless it is empty.
-    pub(super) fn push<R: AsRef<[SqlCell]> + IntoIterator<Item = SqlCell>>(
-        &mut self,
-        part: &StatementPart,
-        rows: Vec<R>,
-    ) {
-        let Some(first) = rows.first() else { return };
-        assert_eq!(part.columns.len(), first.as_ref().len(), "a part takes its rows' columns");
-        let given = columns::parameters(part.columns, self.columns + 1);
-        self.tables.insert(part.table().to_owned());
-        self.parts.push(format!("{} UNNEST({given}) {}", part.before, part.after));
-        self.columns += part.columns.len();
-        columns::bind(&mut self.arguments, part.columns, rows);
-    }
-
-    pub(super) async fn run(
-        self,
-        connection: &mut PgConnection,
-        name: &'static str,
-    ) -> Result<u64, FailedStatement> {
-        let query = query_with(connection, AssertSqlSafe(text(&self.parts)), self.arguments);
-        Ok(connection.execute(query).await.map_err(FailedStatement::of(name))?.rows_affected())
-    }
-}
-
-/// Joins all parts into one statement: the last part is the main query, the others its CTEs.
-fn text(parts: &[String]) -> String {
-    let Some((last, others)) = parts.split_last() else { return String::new() };
-    if others.is_empty() {
-        return last.clone();
-    }
-    let list = others.iter().enumerate().map(|(n, part)| format!("part_{n} AS ({part})"));
-    format!("WITH {} {last}", list.collect::<Vec<_>>().join(",\n"))
 }
 
 /// Refers to modules by digest: the statements look up their numbers.
