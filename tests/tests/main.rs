@@ -44,6 +44,7 @@ mod recording;
 mod reference;
 mod released;
 mod replay;
+mod reruns;
 mod resonate;
 mod restate;
 mod sdks;

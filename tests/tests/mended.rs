@@ -2,7 +2,7 @@
 
 use segno_api::model::{
     DryEnd, ForkInvocation, ForkedFrom, GivenResult, InvocationQuery, InvocationState,
-    ReplayVerdict, RestartInvocation,
+    ReplayVerdict, RestartInvocation, UnansweredPolicy,
 };
 use segno_client::ClientError;
 use serde_json::json;
@@ -155,6 +155,8 @@ async fn an_execution_goes_on_from_a_record_as_another_one() {
     assert_eq!(refused(ForkInvocation { set: vec![given], ..with(at) }).await, "no-such-command");
     let neither = GivenResult { command: 0, value: None, failure: None };
     assert_eq!(refused(ForkInvocation { set: vec![neither], ..with(at) }).await, "invalid-field");
+    let unanswered = UnansweredPolicy::Fail;
+    assert_eq!(refused(ForkInvocation { unanswered, ..with(at) }).await, "invalid-field");
     let taken = ForkInvocation { id: Some("ply".to_owned()), ..from.clone() };
     assert_eq!(refused(taken).await, "key-reused");
     host.deploy("tune2", guests::component("tune-two")).await;

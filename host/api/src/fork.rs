@@ -18,7 +18,7 @@ use segno_engine::{
         commands,
         fork::{
             self, AnswerSource, DryRun as Run, DryRunEnd, DryRunStream, ForkError, ForkPrefix,
-            ForkedInvocation, GivenOutcome, ReplayedFork, StreamMatch,
+            ForkedInvocation, GivenOutcome, MissingAnswer, ReplayedFork, StreamMatch,
         },
     },
 };
@@ -29,7 +29,7 @@ use super::{
     body::{JsonBody, PathSegment},
     model::{
         DryAnswer, DryEnd, DryRun, DryStep, DryStream, FailureView, ForkInvocation, Forked,
-        ForkedFrom, GivenResult, LeftOutCommand, OutcomeView,
+        ForkedFrom, GivenResult, LeftOutCommand, OutcomeView, UnansweredPolicy,
     },
     problem_kind as kind,
     refusals::Refusals,
@@ -59,8 +59,16 @@ pub(crate) async fn fork(
     JsonBody(request, _room): JsonBody<ForkInvocation>,
 ) -> Result<(StatusCode, Json<Forked>), ApiError> {
     let id = api.generation(id).await?;
+    if !request.dry_run && request.unanswered != UnansweredPolicy::Stop {
+        let reason = "is for dry runs: a fork is answered by the host".to_owned();
+        return Err(ApiError::BadField { field: "unanswered", reason });
+    }
     let given = request.set.iter().map(given).collect::<Result<Vec<_>, _>>()?;
-    let mut prefix = ForkPrefix::read(&api.host, &id, request.at).await.map_err(not_forked)?;
+    let prefix = match request.dry_run {
+        true => ForkPrefix::for_dry_run(&api.host, &id, request.at).await,
+        false => ForkPrefix::read(&api.host, &id, request.at).await,
+    };
+    let mut prefix = prefix.map_err(not_forked)?;
     let pinned = prefix.row.task.as_ref().and_then(|task| task.module);
     let (module, alias) = match &request.module {
         None => (pinned.ok_or_else(|| no_module(&id))?, None),
@@ -93,8 +101,9 @@ pub(crate) async fn fork(
         dry_run: None,
     };
     if request.dry_run {
-        let run = fork::forward(&api.host, &prefix, rehearsed).await.map_err(not_forked)?;
-        forked.dry_run = Some(shown(run));
+        let missing = missing(request.unanswered);
+        let run = fork::forward(&api.host, &prefix, rehearsed, missing).await;
+        forked.dry_run = Some(shown(run.map_err(not_forked)?));
         return Ok((StatusCode::OK, Json(forked)));
     }
     let fork = rehearsed.into_fork(&api.host, &prefix).await.map_err(not_forked)?;
@@ -106,6 +115,14 @@ pub(crate) async fn fork(
         }
         Reply::Refused(refusal) => Err(refused(&new, refusal)),
         other => Err(unexpected(&other)),
+    }
+}
+
+fn missing(policy: UnansweredPolicy) -> MissingAnswer {
+    match policy {
+        UnansweredPolicy::Stop => MissingAnswer::Stop,
+        UnansweredPolicy::Fail => MissingAnswer::Fail,
+        UnansweredPolicy::Null => MissingAnswer::Null,
     }
 }
 
@@ -208,8 +225,10 @@ fn shown(run: Run) -> DryRun {
             Some(AnswerSource::Recorded(index)) => (DryAnswer::Recorded, Some(index.0)),
             Some(AnswerSource::Clock) => (DryAnswer::Clock, None),
             Some(AnswerSource::LeftOut) => (DryAnswer::LeftOut, None),
+            Some(AnswerSource::Policy) => (DryAnswer::Policy, None),
             None => (DryAnswer::Open, None),
         };
+        let told = step.answered.filter(|_| step.asked.kind.completes());
         DryStep {
             index: step.index.0,
             command: step.asked.kind.name().to_owned(),
@@ -217,8 +236,9 @@ fn shown(run: Run) -> DryRun {
             request: commands::display(&step.asked.request),
             answered,
             of_command,
-            outcome: step.answered.as_ref().map(|(_, told)| outcome(told)),
+            outcome: told.map(|(_, told)| outcome(&told)),
             recorded: step.is_recorded,
+            known: step.is_known,
         }
     });
     let left_out = run.left_out.into_iter().map(|(index, asked)| LeftOutCommand {

@@ -181,6 +181,12 @@ pub fn impossible(promise: &Promise, records: &[Record]) -> Option<ForkPositionE
     if let Some(object) = tags::turn(&promise.spec.tags) {
         return Some(ForkPositionError::HoldsTurn { id: id.clone(), object: object.to_owned() });
     }
+    impossible_in_memory(id, records)
+}
+
+/// Reason why the invocation `id` cannot be run forward in memory from these first records. `None`
+/// if it can. The state of an object does not matter there, because nothing is stored.
+pub fn impossible_in_memory(id: &PromiseId, records: &[Record]) -> Option<ForkPositionError> {
     impossible_among(id, records).or_else(|| open_update(id, records))
 }
 

@@ -54,9 +54,45 @@ pub struct ForkInvocation {
     /// first free id of `{id}-f1`, `{id}-f2`, ….
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// True to run the fork in memory only: it stores nothing and has no external effects.
+    /// True to run the fork in memory only: it stores nothing and has no external effects. Commands
+    /// of `set` may then come after the copied records, and the original may be a function that has
+    /// the turn of an object.
     #[serde(default)]
     pub dry_run: bool,
+    /// In a dry run, the treatment of commands that the original journal does not answer.
+    #[serde(default, skip_serializing_if = "UnansweredPolicy::is_default")]
+    pub unanswered: UnansweredPolicy,
+}
+
+/// The treatment of commands that the original journal does not answer, in a dry run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnansweredPolicy {
+    /// The run ends when nothing else is left to do.
+    #[default]
+    Stop,
+    /// The command fails with code 404. A command that cannot fail gets null.
+    Fail,
+    /// The command resolves with null. A command that cannot have this value fails with code 404.
+    Null,
+}
+
+impl UnansweredPolicy {
+    /// All policies.
+    pub const ALL: [Self; 3] = [Self::Stop, Self::Fail, Self::Null];
+
+    /// The name of the policy.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::Fail => "fail",
+            Self::Null => "null",
+        }
+    }
+
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The answer to a fork.
@@ -83,8 +119,10 @@ pub enum DryAnswer {
     Recorded,
     /// The simulated clock, for a timer.
     Clock,
-    /// Nothing: the effect was left out, and the command only waits to be stored.
+    /// Nothing: the effect was left out, and the command only waits to be stored, if for anything.
     LeftOut,
+    /// The policy for commands without a recorded answer.
+    Policy,
     /// Nothing: the command was still open when the run ended.
     Open,
 }
@@ -111,6 +149,8 @@ pub struct DryStep {
     pub outcome: Option<OutcomeView>,
     /// True if the original invocation issued the same command under this index.
     pub recorded: bool,
+    /// True if the original invocation issued the same command, under this index or another one.
+    pub known: bool,
 }
 
 /// The way in which a dry run ended.

@@ -46,7 +46,7 @@ pub use cloud::{CloudEvent, EventId};
 pub use event::{AcknowledgeEvents, Acknowledged, EventPage, EventQuery};
 pub use fork::{
     DryAnswer, DryEnd, DryRun, DryStep, DryStream, ForkInvocation, Forked, ForkedFrom, GivenResult,
-    LeftOutCommand,
+    LeftOutCommand, UnansweredPolicy,
 };
 pub use graph::{
     GraphChecked, GraphFact, GraphHistory, GraphHistoryQuery, GraphNode, GraphNodeState,

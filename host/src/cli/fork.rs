@@ -2,8 +2,8 @@
 
 use clap::Args;
 use segno_api::model::{
-    DryAnswer, DryEnd, DryRun, DryStep, DryStream, FailureView, ForkInvocation, Forked,
-    GivenResult, OutcomeView,
+    DryAnswer, DryEnd, DryRun, DryStep, DryStream, ForkInvocation, Forked, OutcomeView,
+    UnansweredPolicy,
 };
 use segno_client::Client;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{
     CliError, Console, Exit,
     console::{BOLD, CYAN, DIM, GREEN, RED, YELLOW},
-    input::read_json,
+    given::{GivenOptions, policy_parser},
     show::{failure_line, plain, short_digest},
     text,
 };
@@ -40,13 +40,8 @@ pub(super) struct ForkArgs {
     /// it continues before record N
     #[arg(long, value_name = "N")]
     at: u32,
-    /// Give command K another result than it had, or one if it had none at that place: JSON, @FILE,
-    /// or - for standard input
-    #[arg(long, value_name = "K=JSON", value_parser = read_command)]
-    set: Vec<(u32, String)>,
-    /// Let command K fail: with this message and code 500, or as {"code", "message", "details"}
-    #[arg(long, value_name = "K=TEXT|JSON", value_parser = read_command)]
-    fail: Vec<(u32, String)>,
+    #[command(flatten)]
+    given: GivenOptions,
     /// Module to run: its name or digest (default: the code that the old one runs)
     #[arg(long, value_name = "MODULE")]
     module: Option<String>,
@@ -57,18 +52,20 @@ pub(super) struct ForkArgs {
     /// how its streams differ: nothing is stored, and nothing is done outside
     #[arg(long)]
     dry_run: bool,
+    /// What a command gets in a dry run if the old journal has no answer: nothing, so that the run
+    /// ends; a failure with code 404; or null
+    #[arg(
+        long,
+        value_name = "POLICY",
+        requires = "dry_run",
+        default_value = "stop",
+        value_parser = policy_parser()
+    )]
+    unanswered: UnansweredPolicy,
 }
 
 /// Columns of the output if there is no terminal.
 const COLUMNS: usize = 80;
-
-/// Parses `K=…`.
-fn read_command(text: &str) -> Result<(u32, String), String> {
-    let (command, result) = text.split_once('=').ok_or("write it as K=JSON")?;
-    let command = command.trim_start_matches('#').parse();
-    let command = command.map_err(|_| "K is the number of a command, as in `#3`".to_owned())?;
-    Ok((command, result.to_owned()))
-}
 
 impl ForkArgs {
     pub(super) async fn run(
@@ -76,21 +73,14 @@ impl ForkArgs {
         client: &Client,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
-        let mut set = Vec::new();
-        for (command, json) in &self.set {
-            let value = Some(read_json(json)?);
-            set.push(GivenResult { command: *command, value, failure: None });
-        }
-        for (command, text) in &self.fail {
-            let failure = Some(failure(text)?);
-            set.push(GivenResult { command: *command, value: None, failure });
-        }
+        let set = self.given.results()?;
         let request = ForkInvocation {
             at: self.at,
             set,
             module: self.module,
             id: self.new,
             dry_run: self.dry_run,
+            unanswered: self.unanswered,
         };
         let progress = console.progress(format!("forking {}", self.id));
         let forked = client.fork(&self.id, &request).await;
@@ -106,18 +96,6 @@ impl ForkArgs {
         }
         Ok(Exit::Done)
     }
-}
-
-fn failure(text: &str) -> Result<FailureView, CliError> {
-    let is_object = text.trim_start().starts_with('{') || text.starts_with('@') || text == "-";
-    if !is_object {
-        return Ok(FailureView { code: 500, message: text.to_owned(), details: None });
-    }
-    serde_json::from_value(read_json(text)?).map_err(|error| {
-        CliError::Usage(format!(
-            "a failure is a text, or {{\"code\": NUMBER, \"message\": TEXT, \"details\": …}}: {error}"
-        ))
-    })
 }
 
 fn made(forked: &Forked, console: &mut Console) -> Result<(), CliError> {
@@ -212,7 +190,7 @@ fn counted(count: u64, unit: &str) -> String {
 /// Formats a step as `#3 call ship {…}`, with its result.
 fn step_line(step: &DryStep, console: &Console) -> String {
     let (mark, style) = match (step.answered, step.recorded) {
-        (DryAnswer::Open, _) => ("?", YELLOW),
+        (DryAnswer::Open | DryAnswer::Policy, _) => ("?", YELLOW),
         (_, true) => ("=", DIM),
         (DryAnswer::Recorded, false) => ("~", CYAN),
         (DryAnswer::Clock | DryAnswer::LeftOut, false) => ("+", GREEN),
@@ -228,6 +206,9 @@ fn step_line(step: &DryStep, console: &Console) -> String {
         (DryAnswer::Open, _) => "← no answer".to_owned(),
         (DryAnswer::LeftOut, _) => "← its effect was left out".to_owned(),
         (DryAnswer::Clock, _) => "← its time came".to_owned(),
+        (DryAnswer::Policy, outcome) => {
+            format!("← no recorded answer: {}", outcome_text(outcome.as_ref()))
+        }
         (DryAnswer::Recorded, outcome) => format!("← {}{of}", outcome_text(outcome.as_ref())),
     };
     let told = console.fit(&told, text::width(&lead) + 1);
@@ -255,7 +236,8 @@ fn end(run: &DryRun, console: &mut Console) -> Result<(), CliError> {
     console.paragraph("", &format!("{}: {before}", console.paint(BOLD, "recorded")), 2)
 }
 
-fn outcome_text(outcome: Option<&OutcomeView>) -> String {
+/// Formats an outcome on one line.
+pub(super) fn outcome_text(outcome: Option<&OutcomeView>) -> String {
     match outcome {
         Some(OutcomeView { failure: Some(failure), .. }) => failure_line(failure),
         Some(OutcomeView { value: Some(value), .. }) => plain(&value.to_string()),

@@ -15,7 +15,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ("Write and deploy", &["new", "build", "dev", "deploy", "undeploy", "modules", "types"]),
     ("Run", &["start", "call", "result", "signal", "resolve", "reject", "query", "update"]),
     ("Find out", &["list", "inspect", "why", "tree", "logs", "stream", "events"]),
-    ("Replay", &["replay", "bundle", "verify"]),
+    ("Replay", &["replay", "rerun", "bundle", "verify"]),
     ("Repair", &["cancel", "kill", "halt", "continue", "restart", "fork", "remove"]),
     (
         "Promises, objects, limits and the like",

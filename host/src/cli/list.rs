@@ -12,12 +12,12 @@ use super::{
     CliError, Console, Exit,
     bundled::LoadedBundles,
     console::{CYAN, DIM},
-    input::read_label,
+    filter::FilterOptions,
     item_table::ItemTable,
     pages::{self, PageOptions},
     show::{forked_from, function, plain, plain_lines, state_cell},
     table::{TextCell, TextColumn, TextTable},
-    time::{day_and_minute, length, now_ms, occurrence, read_since, relative},
+    time::{day_and_minute, length, now_ms, occurrence, relative},
 };
 
 /// List invocations, newest first
@@ -38,9 +38,8 @@ Examples:
   segno list --roots --all     # every one, without calls
   segno list --bundle order.segno-bundle --calls")]
 pub(super) struct ListArgs {
-    /// State of the invocations
-    #[arg(long, value_name = "STATE", value_parser = state_parser())]
-    state: Option<String>,
+    #[command(flatten)]
+    filter: FilterOptions,
     /// Only invocations that cannot continue by themselves, with the reason: halted, deadlocked,
     /// not claimed by any worker, behind a closed limit, failing again and again; and rows in
     /// quarantine
@@ -52,15 +51,6 @@ pub(super) struct ListArgs {
     /// Name of the function
     #[arg(long, value_name = "NAME")]
     function: Option<String>,
-    /// Label of the invocations
-    #[arg(long, value_name = "NAME=VALUE", value_parser = read_label)]
-    label: Option<(String, String)>,
-    /// Only those whose failure, last error or halt reason contains this text
-    #[arg(long, value_name = "TEXT")]
-    error: Option<String>,
-    /// Prefix of ids
-    #[arg(long, value_name = "TEXT")]
-    prefix: Option<String>,
     /// Id of the calling invocation
     #[arg(long, value_name = "ID")]
     parent: Option<String>,
@@ -70,21 +60,11 @@ pub(super) struct ListArgs {
     /// Only invocations without a caller
     #[arg(long, conflicts_with_all = ["calls", "parent"])]
     roots: bool,
-    /// Only those created since then: an instant in UTC, or a length of time before now
-    #[arg(long, value_name = "WHEN", value_parser = read_since)]
-    since: Option<i64>,
-    /// Only those created before then
-    #[arg(long, value_name = "WHEN", value_parser = read_since)]
-    until: Option<i64>,
     /// List executions in these bundles instead of asking a host; a folder means all bundles in it
     #[arg(long, value_name = "FILE|FOLDER", num_args = 1..)]
     bundle: Vec<PathBuf>,
     #[command(flatten)]
     pages: PageOptions,
-}
-
-fn state_parser() -> clap::builder::PossibleValuesParser {
-    InvocationState::ALL.map(InvocationState::as_str).into()
 }
 
 impl ListArgs {
@@ -101,7 +81,7 @@ impl ListArgs {
                 bundled.client().await?
             }
         };
-        let asks_why = self.stuck || self.state.as_deref() == Some("halted");
+        let asks_why = self.stuck || self.filter.state.as_deref() == Some("halted");
         let page = self.fetch(client, console).await?;
         if console.json() {
             console.document(&page)?;
@@ -132,24 +112,18 @@ impl ListArgs {
     async fn fetch(self, client: &Client, console: &Console) -> Result<InvocationPage, CliError> {
         let _progress = console.progress("listing");
         let names_calls = self.stuck
-            || self.state.as_deref() == Some("halted")
+            || self.filter.state.as_deref() == Some("halted")
             || self.function.is_some()
-            || self.prefix.is_some()
+            || self.filter.prefix.is_some()
             || self.parent.is_some();
         let is_without_calls = self.roots || !(self.calls || self.pages.is_all() || names_calls);
         let query = InvocationQuery {
             module: self.module,
             function: self.function,
-            state: self.state,
             stuck: self.stuck.then_some(true),
-            error: self.error,
-            prefix: self.prefix,
-            label: self.label.map(|(name, value)| format!("{name}={value}")),
             parent: self.parent,
             roots: is_without_calls.then_some(true),
-            since_at_ms: self.since,
-            until_at_ms: self.until,
-            ..InvocationQuery::default()
+            ..self.filter.query()
         };
         let ask = async |after, limit| {
             // The first page suffices: the counts do not depend on the page.

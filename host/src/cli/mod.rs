@@ -8,6 +8,8 @@ mod bundled;
 mod color;
 mod console;
 mod exit;
+mod filter;
+mod given;
 mod groups;
 mod input;
 mod item_table;
@@ -68,6 +70,7 @@ mod ready;
 mod recovery;
 mod remove;
 mod replay;
+mod rerun;
 mod resonate;
 mod resource;
 mod restart;
@@ -215,6 +218,7 @@ enum CliCommand {
     Fork(fork::ForkArgs),
     Remove(remove::RemoveArgs),
     Replay(replay::ReplayArgs),
+    Rerun(rerun::RerunArgs),
     Bundle(bundle::BundleArgs),
     Verify(verify::VerifyArgs),
     Recovery(recovery::RecoveryArgs),
@@ -322,6 +326,10 @@ impl Cli {
             CliCommand::Fork(command) => command.run(&client()?, console).await,
             CliCommand::Remove(command) => command.run(&client()?, console).await,
             CliCommand::Replay(command) => boxed(|| command.run(client, console)).await,
+            CliCommand::Rerun(command) => {
+                let client = client()?;
+                boxed(|| command.run(&client, console)).await
+            }
             CliCommand::Bundle(command) => command.run(&client()?, console).await,
             CliCommand::Verify(command) => boxed(|| command.run(console)).await,
             CliCommand::Recovery(command) => command.run(console),

@@ -21,7 +21,7 @@ use segno_core::{
 use segno_engine::host::Host;
 use segno_engine::worker::fork::{
     AnswerSource, DryRun, DryRunEnd, ForkError, ForkPrefix, ForkedInvocation, GivenOutcome,
-    ReplayedFork, forward,
+    MissingAnswer, ReplayedFork, forward,
 };
 use segno_guest::{Failure, Outcome, Payload};
 use segno_sim::{CommitFault, PlannedFaults};
@@ -71,8 +71,19 @@ async fn forks(world: &World, id: &str, at: u32, new: &str, given: &[(u32, Outco
 }
 
 pub(super) async fn dry_run(world: &World, id: &str, at: u32, given: &[(u32, Outcome)]) -> DryRun {
+    dry_run_with(world, id, at, given, MissingAnswer::Stop).await
+}
+
+async fn dry_run_with(
+    world: &World,
+    id: &str,
+    at: u32,
+    given: &[(u32, Outcome)],
+    missing: MissingAnswer,
+) -> DryRun {
     let host = world.host();
-    let mut prefix = prefix(&host, id, at).await.expect("it can be forked there");
+    let prefix = ForkPrefix::for_dry_run(&host, &PromiseId::from(id), at).await;
+    let mut prefix = prefix.expect("it can be forked there");
     for (command, outcome) in given {
         prefix
             .give(&GivenOutcome { command: *command, outcome: outcome.clone() })
@@ -80,7 +91,7 @@ pub(super) async fn dry_run(world: &World, id: &str, at: u32, given: &[(u32, Out
     }
     let rehearsed = rehearse(&host, &prefix, "dry").await.expect("it repeats the records");
     let before = world.memory.read().dump().await.expect("memory answers");
-    let run = forward(&host, &prefix, rehearsed).await.expect("it is tried");
+    let run = forward(&host, &prefix, rehearsed, missing).await.expect("streams are readable");
     let after = world.memory.read().dump().await.expect("memory answers");
     assert_eq!(before, after, "nothing is stored");
     run
@@ -463,4 +474,19 @@ async fn a_dry_run_stops_where_nothing_answers_and_says_what_is_left_out() {
     let left: Vec<_> =
         run.left_out.iter().map(|(index, asked)| (index.0, asked.kind.name())).collect();
     assert_eq!(left, [(1, "publish")]);
+    // It is the same with a result for a command that is open where it begins.
+    let open = dry_run(&world, "it", 2, &[(0, value("false"))]).await;
+    assert_eq!(open.steps.len(), run.steps.len(), "{open:?}");
+    // The result of a later command is given, and a policy answers the one that is new.
+    let given = [(0, value("false"))];
+    let failed = dry_run_with(&world, "it", 1, &given, MissingAnswer::Fail).await;
+    let DryRunEnd::Ended(Outcome::Failure(failure)) = &failed.end else { panic!("{failed:?}") };
+    assert_eq!(failure.code, 404);
+    assert!(failure.message.contains("no answer to: call apologise"), "{failure:?}");
+    let run = dry_run_with(&world, "it", 1, &given, MissingAnswer::Null).await;
+    let DryRunEnd::Ended(ended) = &run.end else { panic!("{run:?}") };
+    assert_eq!(*ended, value("\"sorry\""));
+    let last = run.steps.last().expect("there are some");
+    assert!(!last.is_known && !last.is_recorded, "{last:?}");
+    assert_eq!(last.answered, Some((AnswerSource::Policy, value("null"))));
 }

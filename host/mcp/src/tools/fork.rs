@@ -195,8 +195,8 @@ impl HostTool for ForkDryRun {
             at: self.at,
             set: self.set.into_iter().map(GivenResult::from).collect(),
             module: self.module,
-            id: None,
             dry_run: true,
+            ..ForkInvocation::default()
         };
         let forked = match access.client.fork(&self.id, &fork).await {
             Ok(forked) => forked,

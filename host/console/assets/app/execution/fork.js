@@ -58,7 +58,7 @@ function Forked({ forked }) {
     ${run.recorded_outcome && !run.same_end && html`<p class="soft">this one:</p><${Outcome} of=${run.recorded_outcome} label="the recorded outcome" />`}
     ${run.steps.length > 0 && html`<table><thead><tr><th scope="col">#</th><th scope="col">Command</th><th scope="col">Answered by</th></tr></thead><tbody>
       ${run.steps.map((step) => html`<tr class=${step.recorded ? '' : 'warn'}><td class="mono">${step.index}</td><td>${step.command} <${Text} text=${step.name || ''} most=${80} /></td>
-        <td>${{ recorded: `command ${step.of_command} of this one`, clock: 'the clock', 'left-out': 'nothing: it is not done', open: 'nobody' }[step.answered]}</td></tr>`)}</tbody></table>`}
+        <td>${{ recorded: `command ${step.of_command} of this one`, clock: 'the clock', 'left-out': 'nothing: it is not done', open: 'nobody', policy: 'the policy for what is not recorded' }[step.answered]}</td></tr>`)}</tbody></table>`}
     ${(run.streams || []).length > 0 && html`<h3>Streams</h3>${run.streams.map((stream) => html`<${Stream} of=${stream} />`)}`}
     ${leftOut.length > 0 && html`<p>It does not ask for: ${leftOut.map((each) => `${each.index} ${each.command} ${each.name || ''}`.trim()).join(', ')}</p>`}`;
 }

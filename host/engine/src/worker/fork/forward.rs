@@ -3,12 +3,11 @@
 //! Commands of the guest are answered from the journal of the original invocation: by the same
 //! command, or else by another one with equal function and input. The recorded events come in their
 //! recorded order. Timers fire at their instants, and commands that are completed by their commit
-//! complete without one. If none of this answers a command, the run stops.
+//! complete without one. If none of this answers a command, a policy does, or the run stops.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use segno_core::{
-    fork::FORK_RECORDS,
     id::{CommandIndex, PromiseId},
     invocation::{CommandKind, IssuedCommand, Outcome as Stored, Record, RecordBody},
     time::Timestamp,
@@ -16,21 +15,21 @@ use segno_core::{
 use segno_guest::{Completion as Told, Event, GuestError, Outcome, Payload, Signal};
 
 use super::{
-    DryRunStream, ForkError, ForkPrefix, ReplayedFork, prefix::with_values, rehearsed::locked,
+    DryRunStream, ForkError, ForkPrefix, MissingAnswer, ReplayedFork, rehearsed::locked,
     streams::ForwardStreams,
 };
 use crate::{
     host::Host,
     values::{self, journals},
-    worker::{
-        commands::{CommitResult, CompletionEvent},
-        replay::first_records,
-    },
+    worker::commands::{CommitResult, CompletionEvent},
 };
 
 /// Maximum number of timers that fire when no other event is left, since a workflow may wait for
 /// ever.
 const TIMERS: u32 = 1_000;
+/// Maximum number of commands that the policy answers, since a workflow may repeat a failed one for
+/// ever.
+const SUBSTITUTES: u32 = 1_000;
 
 /// The result of a dry run: the continuation of a fork, as far as the original journal answers it.
 #[derive(Debug)]
@@ -58,6 +57,8 @@ pub struct DryRunStep {
     pub answered: Option<(AnswerSource, Outcome)>,
     /// True if the original journal has the same command at the same index.
     pub is_recorded: bool,
+    /// True if the original journal has the same command, at this index or another one.
+    pub is_known: bool,
 }
 
 /// The source of a command's answer.
@@ -67,8 +68,11 @@ pub enum AnswerSource {
     Recorded(CommandIndex),
     /// The clock: the command is a timer.
     Clock,
-    /// A commit without its effect: the command would have been completed by being stored.
+    /// A commit without its effect: the command would have been completed by being stored, or no
+    /// event completes it.
     LeftOut,
+    /// The policy for commands without a recorded answer.
+    Policy,
 }
 
 /// The end of a dry run.
@@ -92,20 +96,18 @@ impl DryRun {
     }
 }
 
-/// Runs forward from the end of the records.
+/// Runs forward from the end of the records. The prefix was read with [`ForkPrefix::for_dry_run`].
 ///
 /// # Errors
-/// The original journal cannot be read.
+/// The streams of the original cannot be read.
 pub async fn forward(
     host: &Host,
     prefix: &ForkPrefix,
     mut rehearsed: ReplayedFork,
+    missing: MissingAnswer,
 ) -> Result<DryRun, ForkError> {
-    let id = prefix.row.promise.id();
-    let journal = first_records(&*host.store, id, FORK_RECORDS as u32).await?;
-    let journal = with_values(host, id, journal).await?;
-    let mut script = OriginalJournal::new(&journal, prefix);
-    let mut streams = ForwardStreams::read(host, prefix, &journal).await?;
+    let mut script = OriginalJournal::new(prefix, missing);
+    let mut streams = ForwardStreams::read(host, prefix).await?;
     streams.repeat(prefix, &locked(&rehearsed.recorder));
     let end = loop {
         let (asked, finished) = {
@@ -167,10 +169,12 @@ struct OriginalJournal {
     timers: u32,
     /// The largest number of a record of the original that was answered with.
     reached: u32,
+    missing: MissingAnswer,
+    substitutes: u32,
 }
 
 impl OriginalJournal {
-    fn new(journal: &[Record], prefix: &ForkPrefix) -> Self {
+    fn new(prefix: &ForkPrefix, missing: MissingAnswer) -> Self {
         let mut script = Self {
             commands: Vec::new(),
             outcomes: BTreeMap::new(),
@@ -183,6 +187,8 @@ impl OriginalJournal {
             before: 0,
             timers: 0,
             reached: prefix.at,
+            missing,
+            substitutes: 0,
         };
         for record in &prefix.records {
             match &record.body {
@@ -191,7 +197,7 @@ impl OriginalJournal {
                 _ => {}
             }
         }
-        for record in journal {
+        for record in prefix.records.iter().chain(&prefix.later) {
             match &record.body {
                 RecordBody::Command { kind, name, request, .. } => {
                     script.commands.push(IssuedCommand {
@@ -276,8 +282,9 @@ impl OriginalJournal {
         }
     }
 
-    /// The event if the journal has none: first the completion of a stored command, then the next
-    /// timer.
+    /// The event if the journal has none: first the completion of a stored command, then the policy's
+    /// answer to a command that the original did not issue, then the next timer. The last one is the
+    /// policy's answer to a command that was open in the original as well.
     fn by_itself(
         &mut self,
         open: &BTreeMap<u32, CompletionEvent>,
@@ -296,13 +303,34 @@ impl OriginalJournal {
             let event = self.tell(command, AnswerSource::LeftOut, outcome);
             return Some((Timestamp::default(), event));
         }
+        if let Some(event) = self.substitute(open, false) {
+            return Some((Timestamp::default(), event));
+        }
         let timers = open.iter().filter_map(|(command, completion)| match completion {
             CompletionEvent::Timer(_, at) if *at < Timestamp::NEVER => Some((*at, *command)),
             _ => None,
         });
-        let (at, command) = timers.min().filter(|_| self.timers < TIMERS)?;
-        self.timers += 1;
-        Some((at, self.tell(command, AnswerSource::Clock, journals::null())))
+        if let Some((at, command)) = timers.min().filter(|_| self.timers < TIMERS) {
+            self.timers += 1;
+            return Some((at, self.tell(command, AnswerSource::Clock, journals::null())));
+        }
+        self.substitute(open, true).map(|event| (Timestamp::default(), event))
+    }
+
+    /// The policy's answer to the first open command that the original issued, or did not issue.
+    fn substitute(
+        &mut self,
+        open: &BTreeMap<u32, CompletionEvent>,
+        was_issued: bool,
+    ) -> Option<Event> {
+        let is_meant = |(command, completion): &(&u32, &CompletionEvent)| {
+            !matches!(completion, CompletionEvent::Timer(..))
+                && self.matched.contains_key(*command) == was_issued
+        };
+        let (command, _) = open.iter().find(is_meant).filter(|_| self.substitutes < SUBSTITUTES)?;
+        let outcome = self.missing.outcome(self.asked.get(*command as usize)?)?;
+        self.substitutes += 1;
+        Some(self.tell(*command, AnswerSource::Policy, outcome))
     }
 
     fn tell(&mut self, command: u32, by: AnswerSource, outcome: Outcome) -> Event {
@@ -324,13 +352,12 @@ impl OriginalJournal {
         });
         let steps = later.map(|(index, asked)| {
             let index = index as u32;
-            let is_recorded = self.matched.get(&index) == Some(&index);
-            // Nothing answers an append: it is done with its record.
-            let appends =
-                matches!(asked.kind, CommandKind::AppendStream | CommandKind::CloseStream);
-            let left_out = appends.then(|| (AnswerSource::LeftOut, journals::null()));
-            let answered = self.answered.remove(&index).or(left_out);
-            DryRunStep { index: CommandIndex(index), asked, answered, is_recorded }
+            let of = self.matched.get(&index);
+            let (is_recorded, is_known) = (of == Some(&index), of.is_some());
+            let left_out = || (AnswerSource::LeftOut, journals::null());
+            let answered = self.answered.remove(&index);
+            let answered = answered.or_else(|| (!completes(asked.kind)).then(left_out));
+            DryRunStep { index: CommandIndex(index), asked, answered, is_recorded, is_known }
         });
         let steps = steps.collect();
         let left_out = self.commands.into_iter().enumerate();

@@ -3,11 +3,13 @@
 //!
 //! The records are read ([`ForkPrefix`]), results are replaced ([`ForkPrefix::give`]), and the module
 //! repeats the records under the new id ([`ReplayedFork`]). Only records that it repeats become a fork
-//! ([`ReplayedFork::into_fork`]), or are run forward in memory ([`mod@forward`]).
+//! ([`ReplayedFork::into_fork`]), or are run forward in memory ([`mod@forward`]). There, a policy
+//! answers commands that have no recorded answer ([`MissingAnswer`]).
 
 mod error;
 mod forward;
 mod given;
+mod missing;
 mod prefix;
 mod rehearsed;
 mod streams;
@@ -15,6 +17,7 @@ mod streams;
 pub use error::ForkError;
 pub use forward::{AnswerSource, DryRun, DryRunEnd, DryRunStep, forward};
 pub use given::GivenOutcome;
+pub use missing::MissingAnswer;
 pub use prefix::ForkPrefix;
 pub use rehearsed::{ForkedInvocation, ReplayedFork};
 pub use streams::{DryRunStream, StreamMatch};

@@ -22,10 +22,12 @@ use crate::{
 #[derive(Debug)]
 pub struct ForkPrefix {
     pub row: PromiseRow,
-    /// Number of records that were read.
+    /// Number of records that the fork begins with.
     pub at: u32,
-    /// The records that were read, followed by results given to commands that were open there.
+    /// The first `at` records, followed by results given to commands that were open there.
     pub records: Vec<Record>,
+    /// The further records, which answer commands in a dry run. Empty for a fork.
+    pub later: Vec<Record>,
     /// The commands whose results were given.
     pub set: BTreeSet<CommandIndex>,
 }
@@ -36,26 +38,38 @@ impl ForkPrefix {
     /// # Errors
     /// [`ForkError::Impossible`], [`ForkError::Replay`].
     pub async fn read(host: &Host, id: &PromiseId, at: u32) -> Result<Self, ForkError> {
-        let row = host.store.read().promise(id).await?;
-        let row = row.ok_or_else(|| ReplayError::NotFound(id.clone()))?;
-        if at as usize > FORK_RECORDS {
-            return Err(ForkPositionError::TooMany(at as usize).into());
-        }
-        let records = first_records(&*host.store, id, at).await?;
-        if target::is_service(&row.promise) || (at > 0 && records.is_empty()) {
-            return Err(ReplayError::NoJournal(id.clone(), why_not(&row)).into());
-        }
-        if records.len() < at as usize {
-            let (id, records) = (id.clone(), records.len() as u32);
-            return Err(ReplayError::NoSuchRecord { id, asked: at, records }.into());
-        }
+        let (row, records) = records(host, id, at, at).await?;
         if let Some(impossible) = fork::impossible(&row.promise, &records) {
             return Err(impossible.into());
         }
+        Self::new(host, row, at, records).await
+    }
+
+    /// Reads the first `at` records of the journal of `id`, and the further ones for a dry run. The
+    /// invocation may have the turn of an object.
+    ///
+    /// # Errors
+    /// [`ForkError::Impossible`], [`ForkError::Replay`].
+    pub async fn for_dry_run(host: &Host, id: &PromiseId, at: u32) -> Result<Self, ForkError> {
+        let (row, records) = records(host, id, at, FORK_RECORDS as u32).await?;
+        if let Some(impossible) = fork::impossible_in_memory(id, &records[..at as usize]) {
+            return Err(impossible.into());
+        }
+        Self::new(host, row, at, records).await
+    }
+
+    async fn new(
+        host: &Host,
+        row: PromiseRow,
+        at: u32,
+        records: Vec<Record>,
+    ) -> Result<Self, ForkError> {
+        let id = row.promise.id();
         Outline::of(&records)
             .map_err(|refused| ReplayError::unread(id, JournalReadError::Refused(refused)))?;
-        let records = with_values(host, id, records).await?;
-        Ok(Self { row, at, records, set: BTreeSet::new() })
+        let mut records = with_values(host, id, records).await?;
+        let later = records.split_off(at as usize);
+        Ok(Self { row, at, records, later, set: BTreeSet::new() })
     }
 
     /// The execution that the streams of the invocation belong to: its first generation.
@@ -66,7 +80,7 @@ impl ForkPrefix {
 
     /// The kind and the name of a command. `None` if the records do not have it.
     pub fn command(&self, command: u32) -> Option<(CommandKind, &str)> {
-        self.records.iter().find_map(|record| match &record.body {
+        self.records.iter().chain(&self.later).find_map(|record| match &record.body {
             RecordBody::Command { index, kind, name, .. } if index.0 == command => {
                 Some((*kind, name.as_str()))
             }
@@ -75,6 +89,7 @@ impl ForkPrefix {
     }
 
     /// Replaces the result of a command, or gives one to a command that was open at that position.
+    /// In a dry run, a later command may get another result as well.
     ///
     /// # Errors
     /// [`ForkError::NoSuchCommand`], [`ForkError::CannotHave`], [`ForkError::GivenTwice`].
@@ -82,8 +97,9 @@ impl ForkPrefix {
         let id = self.row.promise.id();
         let Some((kind, name)) = self.command(given.command) else {
             let is_command = |record: &&Record| matches!(record.body, RecordBody::Command { .. });
-            let commands = self.records.iter().filter(is_command).count() as u32;
-            let (id, records) = (id.clone(), self.records.len() as u32);
+            let records = self.records.iter().chain(&self.later);
+            let commands = records.filter(is_command).count() as u32;
+            let (id, records) = (id.clone(), (self.records.len() + self.later.len()) as u32);
             return Err(ForkError::NoSuchCommand { id, command: given.command, commands, records });
         };
         if let Some(why) = misfit(kind, &given.outcome) {
@@ -95,25 +111,55 @@ impl ForkPrefix {
             return Err(ForkError::GivenTwice(given.command));
         }
         let outcome = journals::stored(&given.outcome, false);
-        let told = self.records.iter_mut().find_map(|record| match &mut record.body {
+        let is_early = self.records.iter().any(|record| match &record.body {
+            RecordBody::Command { index: of, .. } => *of == index,
+            _ => false,
+        });
+        let early = self.records.len();
+        let (before, records) =
+            if is_early { (0, &mut self.records) } else { (early, &mut self.later) };
+        let told = records.iter_mut().find_map(|record| match &mut record.body {
             RecordBody::Notified { index: of, outcome } if *of == index => Some(outcome),
             _ => None,
         });
         match told {
             Some(known) => *known = outcome,
             None => {
-                let at = self.records.last().map_or(Default::default(), |record| record.at);
-                let seq = self.records.len() as u32;
+                let at = records.last().map_or(Default::default(), |record| record.at);
+                let seq = (before + records.len()) as u32;
                 let body = RecordBody::Notified { index, outcome };
-                self.records.push(Record { seq, at, body });
+                records.push(Record { seq, at, body });
             }
         }
         Ok(())
     }
 }
 
+/// The row of `id`, and the first `count` records of its journal, at least `at` of them.
+async fn records(
+    host: &Host,
+    id: &PromiseId,
+    at: u32,
+    count: u32,
+) -> Result<(PromiseRow, Vec<Record>), ForkError> {
+    let row = host.store.read().promise(id).await?;
+    let row = row.ok_or_else(|| ReplayError::NotFound(id.clone()))?;
+    if at as usize > FORK_RECORDS {
+        return Err(ForkPositionError::TooMany(at as usize).into());
+    }
+    let records = first_records(&*host.store, id, count).await?;
+    if target::is_service(&row.promise) || (at > 0 && records.is_empty()) {
+        return Err(ReplayError::NoJournal(id.clone(), why_not(&row)).into());
+    }
+    if records.len() < at as usize {
+        let (id, records) = (id.clone(), records.len() as u32);
+        return Err(ReplayError::NoSuchRecord { id, asked: at, records }.into());
+    }
+    Ok((row, records))
+}
+
 /// The records, with the values that were stored in the promises of their commands only.
-pub(super) async fn with_values(
+async fn with_values(
     host: &Host,
     id: &PromiseId,
     mut records: Vec<Record>,

@@ -70,14 +70,10 @@ struct PendingItems {
 }
 
 impl ForwardStreams {
-    /// Reads the streams of the original. `journal` is its journal.
-    pub(super) async fn read(
-        host: &Host,
-        prefix: &ForkPrefix,
-        journal: &[Record],
-    ) -> Result<Self, ForkError> {
+    /// Reads the streams of the original.
+    pub(super) async fn read(host: &Host, prefix: &ForkPrefix) -> Result<Self, ForkError> {
         let (owner, of) = (prefix.stream_owner(), prefix.row.promise.id());
-        let own = names(journal);
+        let own = names(prefix.records.iter().chain(&prefix.later));
         let mut streams = BTreeMap::new();
         for row in host.store.read().streams_of(&owner).await? {
             if row.deleted {
@@ -218,12 +214,12 @@ impl ForwardStream {
 }
 
 /// The names of the streams that the workflow appends to.
-fn names(journal: &[Record]) -> BTreeSet<Text> {
+fn names<'a>(journal: impl Iterator<Item = &'a Record>) -> BTreeSet<Text> {
     let appends = |record: &Record| match &record.body {
         RecordBody::Command { kind: CommandKind::AppendStream, name, .. } => Some(name.clone()),
         _ => None,
     };
-    journal.iter().filter_map(appends).collect()
+    journal.filter_map(appends).collect()
 }
 
 /// The command of `of` that called an activity.
