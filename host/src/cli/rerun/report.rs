@@ -184,13 +184,45 @@ fn short(value: Option<&Value>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::sums::tests::row, *};
+    use segno_api::model::OutcomeView;
+    use serde_json::json;
+
+    use super::{
+        super::{path::ValueDifference, sums::tests::row},
+        *,
+    };
+    use crate::cli::tests::WrittenBytes;
 
     fn report(rows: &[(&str, RerunVerdict, Option<&str>)]) -> RerunReport {
         let change =
             RerunChange { at: 1, set: Vec::new(), module: None, unanswered: Default::default() };
         let rows = rows.iter().map(|(id, verdict, difference)| row(id, *verdict, *difference));
         RerunReport::new(change, rows.collect())
+    }
+
+    #[test]
+    fn outputs_that_differ_stand_side_by_side_in_80_columns() {
+        let outcome = |value| OutcomeView { value: Some(value), failure: None };
+        let before = json!({ "items": ["x".repeat(90), "tea"], "total": 120 });
+        let after = json!({ "items": ["x".repeat(90), "cup"], "total": 80 });
+        let differs = RerunRow {
+            output: ValueDifference::first(&before, &after),
+            before: Some(outcome(before)),
+            after: Some(outcome(after)),
+            ..row("order-1", RerunVerdict::Differs, Some("another outcome at $.items[1]"))
+        };
+        let change =
+            RerunChange { at: 1, set: Vec::new(), module: None, unanswered: Default::default() };
+        let report = RerunReport::new(change, vec![differs]);
+        let out = WrittenBytes::default();
+        let mut console = Console::plain(out.clone(), std::io::sink(), false).of_width(80);
+        report.print(&mut console).expect("it is printed");
+        let text = out.text();
+        assert!(text.lines().all(|line| text::width(line) <= 80), "{text}");
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let last = text.lines().last().map(words);
+        let expected = ["order-1", "$.items[1]", "\"tea\"", "\"cup\""].map(str::to_owned);
+        assert_eq!(last, Some(expected.to_vec()), "{text}");
     }
 
     #[test]
