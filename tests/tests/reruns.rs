@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use segno_api::model::InvocationState;
+use segno_api::model::{InvocationState, StartInvocation};
 use serde_json::{Value, json};
 use tests::{guests, test_host::TestHost};
 
@@ -53,6 +53,16 @@ async fn recorded() -> TestHost {
     }
     host.until("open", "waiting", |seen| seen.state == InvocationState::Suspended).await;
     host
+}
+
+/// Ids that `segno list` prints with these arguments.
+fn listed(host: &TestHost, arguments: &[&str]) -> String {
+    let mut command = Command::new(SEGNO);
+    command.args([&["list"], arguments].concat()).env("SEGNO_SERVER", host.client().server());
+    let said = command.env_remove("SEGNO_TOKEN").output().expect("it runs");
+    let text = String::from_utf8(said.stdout).expect("it says text");
+    let ids = text.lines().skip(1).map_while(|line| line.split_whitespace().next());
+    ids.collect::<Vec<_>>().join(" ")
 }
 
 /// The rows of a report, oldest execution first.
@@ -194,6 +204,30 @@ async fn an_execution_that_cannot_be_run_again_is_skipped_with_the_reason() {
     host.ended("turn").await;
     let report = Rerun::report(&host, &["--function", "bench/Tally/add"], 0);
     assert_eq!(counts(&report), [1, 0, 0, 0, 0, 0], "{report}");
+
+    // Several labels select what has all of them, as in a listing.
+    for (id, kind) in [("ada", "x"), ("eve", "y")] {
+        let labels = [("team", "a"), ("kind", kind)];
+        let start = StartInvocation {
+            id: Some(id.to_owned()),
+            target: "tune2/overture".to_owned(),
+            input: json!("polka"),
+            labels: labels.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+            ..StartInvocation::default()
+        };
+        client.start(&start).await.expect("it starts");
+        host.ended(id).await;
+    }
+    for (labels, ids) in [
+        (&["--label", "team=a"][..], "eve ada"),
+        (&["--label", "team=a", "--label", "kind=x"], "ada"),
+    ] {
+        let report = Rerun::report(&host, labels, 0);
+        let ids_of = |row: &Value| row["id"].as_str().unwrap_or_default().to_owned();
+        let found: Vec<String> = rows(&report).into_iter().rev().map(ids_of).collect();
+        assert_eq!(found.join(" "), ids, "{report}");
+        assert_eq!(listed(&host, labels), ids);
+    }
 
     for (arguments, exit, part) in [
         (&["--function", "tune/nothing"][..], 3, "no executions match"),

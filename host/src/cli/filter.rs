@@ -1,7 +1,7 @@
 //! The filter of listings, for all commands that select invocations.
 
 use clap::{Args, builder::PossibleValuesParser};
-use segno_api::model::{InvocationQuery, InvocationState};
+use segno_api::model::{InvocationPage, InvocationQuery, InvocationState};
 
 use super::{input::read_label, time::read_since};
 
@@ -11,9 +11,9 @@ pub(super) struct FilterOptions {
     /// State of the invocations
     #[arg(long, value_name = "STATE", value_parser = state_parser())]
     pub(super) state: Option<String>,
-    /// Label of the invocations
-    #[arg(long, value_name = "NAME=VALUE", value_parser = read_label)]
-    label: Option<(String, String)>,
+    /// Label of the invocations; if repeated, they have all of them
+    #[arg(long = "label", value_name = "NAME=VALUE", value_parser = read_label)]
+    labels: Vec<(String, String)>,
     /// Only those whose failure, last error or halt reason contains this text
     #[arg(long, value_name = "TEXT")]
     error: Option<String>,
@@ -33,16 +33,30 @@ fn state_parser() -> PossibleValuesParser {
 }
 
 impl FilterOptions {
-    /// The query for the invocations that match all options.
-    pub(super) fn query(self) -> InvocationQuery {
+    /// The query for the invocations that match all options, except for labels after the first:
+    /// the host compares one.
+    pub(super) fn query(&self) -> InvocationQuery {
+        let label = self.labels.first();
         InvocationQuery {
-            state: self.state,
-            error: self.error,
-            prefix: self.prefix,
-            label: self.label.map(|(name, value)| format!("{name}={value}")),
+            state: self.state.clone(),
+            error: self.error.clone(),
+            prefix: self.prefix.clone(),
+            label: label.map(|(name, value)| format!("{name}={value}")),
             since_at_ms: self.since,
             until_at_ms: self.until,
             ..InvocationQuery::default()
         }
+    }
+
+    /// Returns true if the query does not contain the whole filter.
+    pub(super) fn is_beyond_query(&self) -> bool {
+        self.labels.len() > 1
+    }
+
+    /// Removes the invocations that do not have all labels from a page.
+    pub(super) fn retain(&self, page: &mut InvocationPage) {
+        page.items.retain(|item| {
+            self.labels.iter().all(|(name, value)| item.labels.get(name) == Some(value))
+        });
     }
 }

@@ -128,10 +128,11 @@ impl ListArgs {
         let ask = async |after, limit| {
             // The first page suffices: the counts do not depend on the page.
             let is_counted = Option::is_none(&after) && query.error.is_none();
-            let counts = is_counted.then_some(true);
-            client
-                .list(&InvocationQuery { after, limit: Some(limit), counts, ..query.clone() })
-                .await
+            let counts = (is_counted && !self.filter.is_beyond_query()).then_some(true);
+            let query = InvocationQuery { after, limit: Some(limit), counts, ..query.clone() };
+            let mut page = client.list(&query).await?;
+            self.filter.retain(&mut page);
+            Ok(page)
         };
         Ok(self.pages.read(ask).await?)
     }

@@ -178,6 +178,7 @@ impl RerunArgs {
             let mut page = client.list(&query).await?;
             let is_meant = |target: &str| self.function.as_ref().is_none_or(|it| it.is_in(target));
             page.items.retain(|item| is_meant(&item.target));
+            self.filter.retain(&mut page);
             Ok(page)
         };
         let page = self.pages.read(ask).await?;
