@@ -8,7 +8,7 @@ use segno_core::{
 
 use super::{
     SqlCell, SqlFailure,
-    large_value::{ValueOwner, ValueRows},
+    large_value::{ChunkList, ValueOwner, ValueRows},
     rows,
 };
 
@@ -25,8 +25,6 @@ pub(crate) struct JournalRow {
     pub(crate) head: JournalHead,
     /// The encoded records, or the encoded list of their chunks.
     pub(crate) records: Vec<u8>,
-    /// True if `records` is a list of chunks.
-    pub(crate) is_chunked: bool,
 }
 
 /// Rows are joined up to this number of records and bytes. Journals are read in pages, and a page
@@ -50,7 +48,6 @@ impl JournalRow {
             number,
             first: first.before.len,
             head: last.after,
-            is_chunked: list.is_some(),
             records: list.unwrap_or(records),
         })
     }
@@ -58,9 +55,7 @@ impl JournalRow {
     /// Appends the following row to this one. Returns false, without changing anything, if the row
     /// would become too large, or does not follow.
     pub(crate) fn join(&mut self, next: &Self) -> bool {
-        let fits = !self.is_chunked
-            && !next.is_chunked
-            && next.head.len - self.first <= JOINED_RECORDS
+        let fits = next.head.len - self.first <= JOINED_RECORDS
             && self.records.len() + next.records.len() <= JOINED_BYTES;
         let joined =
             fits && next.first == self.head.len && join_records(&mut self.records, &next.records);
@@ -68,6 +63,11 @@ impl JournalRow {
             self.head = next.head;
         }
         joined
+    }
+
+    /// True if `records` is a list of chunks. Such a row joins no other.
+    pub(crate) fn is_chunked(&self) -> bool {
+        ChunkList::is_marked(&self.records)
     }
 
     /// Decodes the records.

@@ -155,7 +155,7 @@ impl JournalBuffer {
     ) -> Result<(), FailedStatement> {
         let mut moves = JournalMoves::default();
         for row in appended {
-            if ended.remove(&row.number) || row.is_chunked || row.records.len() > LARGE {
+            if ended.remove(&row.number) || row.is_chunked() || row.records.len() > LARGE {
                 self.move_with(row, &mut moves);
             } else if self.buffer(&row, &mut moves) {
                 moves.journal_buffer.push(row);
@@ -290,7 +290,6 @@ fn unmerged_row(row: &rusqlite::Row<'_>) -> Result<JournalRow, SqlFailure> {
         number: sql::number(row, 6, &invocation, "inv")?,
         first: sql::small(row, 7, &invocation, "first_seq")?,
         records: row.blob(8)?.unwrap_or_default().to_vec(),
-        is_chunked: false,
         invocation,
     })
 }

@@ -38,7 +38,7 @@ macro_rules! parts {
     () => {
         concat!("
     SELECT 0, NULL, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, NULL, (SELECT version FROM first_version WHERE one = 1),
-           (SELECT 1 FROM value_uses LIMIT 1)::bigint, NULL::bigint, NULL::bytea, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint
+           (SELECT 1 FROM value_uses ORDER BY owner LIMIT 1)::bigint, NULL::bigint, NULL::bytea, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint
      UNION ALL
     SELECT 1, awaited.id, awaited.n, awaiter.id, awaiter.n, consumed, NULL, NULL, NULL, NULL, NULL, NULL, NULL
       FROM callbacks

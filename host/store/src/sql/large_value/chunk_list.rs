@@ -49,7 +49,12 @@ impl ChunkList {
     /// The list in a column that may instead hold the value itself, which never starts with
     /// [`LIST_MARK`].
     pub(crate) fn marked(column: &[u8]) -> Option<Self> {
-        column.starts_with(&[LIST_MARK]).then(|| Self::decode(column)).flatten()
+        Self::is_marked(column).then(|| Self::decode(column)).flatten()
+    }
+
+    /// True if such a column holds a list.
+    pub(crate) fn is_marked(column: &[u8]) -> bool {
+        column.starts_with(&[LIST_MARK])
     }
 
     /// `None` if the bytes are not a list.
