@@ -3946,6 +3946,1220 @@ pub mod segno {
                 }
             }
         }
+        /// The budgets that an execution draws on. For workflows.
+        ///
+        /// A budget belongs to an execution and to everything below it. It has an amount for each of its units: `calls`, which the host counts, and
+        /// any others, which activities report (`costs`). An attempt of an activity or an HTTP request begins only if something is left of
+        /// every unit; else its call fails with code 402. A call gets a budget of its own by the label `segno:budget`, as `UNIT=AMOUNT`, several
+        /// with commas between; what it spends, the budgets above it spend as well.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod budgets {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            #[allow(unused_unsafe, clippy::all)]
+            /// Completes with what the budgets have left, as JSON: `{UNIT: {"limit", "spent", "remaining"}}`, of each unit the budget that has the
+            /// least left. Amounts are decimal numbers. Without a budget: `{}`. The answer is recorded.
+            #[allow(async_fn_in_trait)]
+            pub fn remaining() -> u32 {
+                unsafe {
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/budgets@0.2.0")]
+                    unsafe extern "C" {
+                        #[link_name = "remaining"]
+                        fn wit_import0() -> i32;
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import0() -> i32 {
+                        unreachable!()
+                    }
+                    let ret = wit_import0();
+                    ret as u32
+                }
+            }
+        }
+        /// What an activity costs.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod costs {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            pub type Failure = super::super::super::segno::workflow::types::Failure;
+            #[allow(unused_unsafe, clippy::all)]
+            /// Says that this attempt has used so much of a unit, in millionths. It is added to what the attempt said before, and stored with the
+            /// end of the attempt, also if the attempt fails. A unit has up to 64 letters, digits, `-`, `_`, `.`; an attempt reports at most 16
+            /// units. Failure 400: the unit or the amount is refused.
+            #[allow(async_fn_in_trait)]
+            pub fn report(
+                unit: &str,
+                millionths: u64,
+            ) -> ::core::result::Result<(), Failure> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 8 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 8
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = unit;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/costs@0.2.0")]
+                    unsafe extern "C" {
+                        #[link_name = "report"]
+                        fn wit_import2(_: *mut u8, _: usize, _: i64, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import2(
+                        _: *mut u8,
+                        _: usize,
+                        _: i64,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import2(ptr0.cast_mut(), len0, _rt::as_i64(&millionths), ptr1);
+                    let l3 = i32::from(*ptr1.add(0).cast::<u8>());
+                    let result17 = match l3 {
+                        0 => {
+                            let e = ();
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l4 = *ptr1
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<i32>();
+                                let l5 = *ptr1
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l6 = *ptr1
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len7 = l6;
+                                let bytes7 = _rt::Vec::from_raw_parts(
+                                    l5.cast(),
+                                    len7,
+                                    len7,
+                                );
+                                let l8 = i32::from(
+                                    *ptr1
+                                        .add(4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                super::super::super::segno::workflow::types::Failure {
+                                    code: l4 as u32,
+                                    message: _rt::string_lift(bytes7),
+                                    details: match l8 {
+                                        0 => None,
+                                        1 => {
+                                            let e = {
+                                                let l9 = i32::from(
+                                                    *ptr1
+                                                        .add(5 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                use super::super::super::segno::workflow::types::Payload as V16;
+                                                let v16 = match l9 {
+                                                    0 => {
+                                                        let e16 = {
+                                                            let l10 = *ptr1
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l11 = *ptr1
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len12 = l11;
+                                                            let bytes12 = _rt::Vec::from_raw_parts(
+                                                                l10.cast(),
+                                                                len12,
+                                                                len12,
+                                                            );
+                                                            _rt::string_lift(bytes12)
+                                                        };
+                                                        V16::Json(e16)
+                                                    }
+                                                    n => {
+                                                        debug_assert_eq!(n, 1, "invalid enum discriminant");
+                                                        let e16 = {
+                                                            let l13 = *ptr1
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l14 = *ptr1
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len15 = l14;
+                                                            <_ as From<
+                                                                _rt::Vec<_>,
+                                                            >>::from(_rt::Vec::from_raw_parts(l13.cast(), len15, len15))
+                                                        };
+                                                        V16::Bytes(e16)
+                                                    }
+                                                };
+                                                v16
+                                            };
+                                            Some(e)
+                                        }
+                                        _ => _rt::invalid_enum_discriminant(),
+                                    },
+                                }
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result17
+                }
+            }
+        }
+        /// Responses to HTTP requests whose bodies are read in pieces, as they arrive. For activities.
+        ///
+        /// A response that was opened is open until its body is at its end, it is closed, or the attempt ends. An attempt has at most 16 open
+        /// responses. These functions block.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod http_bodies {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            pub type Failure = super::super::super::segno::workflow::types::Failure;
+            pub type HttpRequest = super::super::super::segno::workflow::types::HttpRequest;
+            #[derive(Clone, PartialEq)]
+            pub struct ResponseHead {
+                /// The number of the response, within the attempt.
+                pub response: u32,
+                pub status: u16,
+                pub headers: _rt::Vec<(_rt::String, _rt::String)>,
+            }
+            impl ::core::fmt::Debug for ResponseHead {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("ResponseHead")
+                        .field("response", &self.response)
+                        .field("status", &self.status)
+                        .field("headers", &self.headers)
+                        .finish()
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// As `activity.http`, but returns when the status and the headers have arrived.
+            #[allow(async_fn_in_trait)]
+            pub fn open(
+                request: &HttpRequest,
+            ) -> ::core::result::Result<ResponseHead, Failure> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 8 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 8
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let super::super::super::segno::workflow::types::HttpRequest {
+                        method: method0,
+                        url: url0,
+                        headers: headers0,
+                        body: body0,
+                    } = request;
+                    let vec1 = method0;
+                    let ptr1 = vec1.as_ptr().cast::<u8>();
+                    let len1 = vec1.len();
+                    let vec2 = url0;
+                    let ptr2 = vec2.as_ptr().cast::<u8>();
+                    let len2 = vec2.len();
+                    let vec6 = headers0;
+                    let len6 = vec6.len();
+                    let layout6 = _rt::alloc::Layout::from_size_align(
+                            vec6.len() * (4 * ::core::mem::size_of::<*const u8>()),
+                            ::core::mem::size_of::<*const u8>(),
+                        )
+                        .unwrap();
+                    let (result6, _cleanup6) = wit_bindgen::rt::Cleanup::new(layout6);
+                    for (i, e) in vec6.into_iter().enumerate() {
+                        let base = result6
+                            .add(i * (4 * ::core::mem::size_of::<*const u8>()));
+                        {
+                            let (t3_0, t3_1) = e;
+                            let vec4 = t3_0;
+                            let ptr4 = vec4.as_ptr().cast::<u8>();
+                            let len4 = vec4.len();
+                            *base
+                                .add(::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len4;
+                            *base.add(0).cast::<*mut u8>() = ptr4.cast_mut();
+                            let vec5 = t3_1;
+                            let ptr5 = vec5.as_ptr().cast::<u8>();
+                            let len5 = vec5.len();
+                            *base
+                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len5;
+                            *base
+                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>() = ptr5.cast_mut();
+                        }
+                    }
+                    let (result11_0, result11_1, result11_2, result11_3) = match body0 {
+                        Some(e) => {
+                            use super::super::super::segno::workflow::types::Payload as V9;
+                            let (result10_0, result10_1, result10_2) = match e {
+                                V9::Json(e) => {
+                                    let vec7 = e;
+                                    let ptr7 = vec7.as_ptr().cast::<u8>();
+                                    let len7 = vec7.len();
+                                    (0i32, ptr7.cast_mut(), len7)
+                                }
+                                V9::Bytes(e) => {
+                                    let vec8 = e;
+                                    let ptr8 = vec8.as_ptr().cast::<u8>();
+                                    let len8 = vec8.len();
+                                    (1i32, ptr8.cast_mut(), len8)
+                                }
+                            };
+                            (1i32, result10_0, result10_1, result10_2)
+                        }
+                        None => (0i32, 0i32, ::core::ptr::null_mut(), 0usize),
+                    };
+                    let ptr12 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/http-bodies@0.2.0")]
+                    unsafe extern "C" {
+                        #[link_name = "open"]
+                        fn wit_import13(
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                            _: i32,
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                        );
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import13(
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: i32,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import13(
+                        ptr1.cast_mut(),
+                        len1,
+                        ptr2.cast_mut(),
+                        len2,
+                        result6,
+                        len6,
+                        result11_0,
+                        result11_1,
+                        result11_2,
+                        result11_3,
+                        ptr12,
+                    );
+                    let l14 = i32::from(*ptr12.add(0).cast::<u8>());
+                    let result39 = match l14 {
+                        0 => {
+                            let e = {
+                                let l15 = *ptr12
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<i32>();
+                                let l16 = i32::from(
+                                    *ptr12
+                                        .add(4 + 1 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u16>(),
+                                );
+                                let l17 = *ptr12
+                                    .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l18 = *ptr12
+                                    .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let base25 = l17;
+                                let len25 = l18;
+                                let mut result25 = _rt::Vec::with_capacity(len25);
+                                for i in 0..len25 {
+                                    let base = base25
+                                        .add(i * (4 * ::core::mem::size_of::<*const u8>()));
+                                    let e25 = {
+                                        let l19 = *base.add(0).cast::<*mut u8>();
+                                        let l20 = *base
+                                            .add(::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let len21 = l20;
+                                        let bytes21 = _rt::Vec::from_raw_parts(
+                                            l19.cast(),
+                                            len21,
+                                            len21,
+                                        );
+                                        let l22 = *base
+                                            .add(2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>();
+                                        let l23 = *base
+                                            .add(3 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let len24 = l23;
+                                        let bytes24 = _rt::Vec::from_raw_parts(
+                                            l22.cast(),
+                                            len24,
+                                            len24,
+                                        );
+                                        (_rt::string_lift(bytes21), _rt::string_lift(bytes24))
+                                    };
+                                    result25.push(e25);
+                                }
+                                _rt::cabi_dealloc(
+                                    base25,
+                                    len25 * (4 * ::core::mem::size_of::<*const u8>()),
+                                    ::core::mem::size_of::<*const u8>(),
+                                );
+                                ResponseHead {
+                                    response: l15 as u32,
+                                    status: l16 as u16,
+                                    headers: result25,
+                                }
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l26 = *ptr12
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<i32>();
+                                let l27 = *ptr12
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l28 = *ptr12
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len29 = l28;
+                                let bytes29 = _rt::Vec::from_raw_parts(
+                                    l27.cast(),
+                                    len29,
+                                    len29,
+                                );
+                                let l30 = i32::from(
+                                    *ptr12
+                                        .add(4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                super::super::super::segno::workflow::types::Failure {
+                                    code: l26 as u32,
+                                    message: _rt::string_lift(bytes29),
+                                    details: match l30 {
+                                        0 => None,
+                                        1 => {
+                                            let e = {
+                                                let l31 = i32::from(
+                                                    *ptr12
+                                                        .add(5 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                use super::super::super::segno::workflow::types::Payload as V38;
+                                                let v38 = match l31 {
+                                                    0 => {
+                                                        let e38 = {
+                                                            let l32 = *ptr12
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l33 = *ptr12
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len34 = l33;
+                                                            let bytes34 = _rt::Vec::from_raw_parts(
+                                                                l32.cast(),
+                                                                len34,
+                                                                len34,
+                                                            );
+                                                            _rt::string_lift(bytes34)
+                                                        };
+                                                        V38::Json(e38)
+                                                    }
+                                                    n => {
+                                                        debug_assert_eq!(n, 1, "invalid enum discriminant");
+                                                        let e38 = {
+                                                            let l35 = *ptr12
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l36 = *ptr12
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len37 = l36;
+                                                            <_ as From<
+                                                                _rt::Vec<_>,
+                                                            >>::from(_rt::Vec::from_raw_parts(l35.cast(), len37, len37))
+                                                        };
+                                                        V38::Bytes(e38)
+                                                    }
+                                                };
+                                                v38
+                                            };
+                                            Some(e)
+                                        }
+                                        _ => _rt::invalid_enum_discriminant(),
+                                    },
+                                }
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result39
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// The next bytes of the body, at most `limit`: waits until there are any. An empty list: the body is at its end. Failures: 404 no
+            /// such response is open, 408 nothing came in time, 413 the body is larger than the host's limit, 502 the connection broke.
+            #[allow(async_fn_in_trait)]
+            pub fn read(
+                response: u32,
+                limit: u32,
+            ) -> ::core::result::Result<_rt::Vec<u8>, Failure> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 8 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 8
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/http-bodies@0.2.0")]
+                    unsafe extern "C" {
+                        #[link_name = "read"]
+                        fn wit_import1(_: i32, _: i32, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import1(_: i32, _: i32, _: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import1(_rt::as_i32(&response), _rt::as_i32(&limit), ptr0);
+                    let l2 = i32::from(*ptr0.add(0).cast::<u8>());
+                    let result19 = match l2 {
+                        0 => {
+                            let e = {
+                                let l3 = *ptr0
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l4 = *ptr0
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len5 = l4;
+                                <_ as From<
+                                    _rt::Vec<_>,
+                                >>::from(_rt::Vec::from_raw_parts(l3.cast(), len5, len5))
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l6 = *ptr0
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<i32>();
+                                let l7 = *ptr0
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l8 = *ptr0
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len9 = l8;
+                                let bytes9 = _rt::Vec::from_raw_parts(
+                                    l7.cast(),
+                                    len9,
+                                    len9,
+                                );
+                                let l10 = i32::from(
+                                    *ptr0
+                                        .add(4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                super::super::super::segno::workflow::types::Failure {
+                                    code: l6 as u32,
+                                    message: _rt::string_lift(bytes9),
+                                    details: match l10 {
+                                        0 => None,
+                                        1 => {
+                                            let e = {
+                                                let l11 = i32::from(
+                                                    *ptr0
+                                                        .add(5 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                use super::super::super::segno::workflow::types::Payload as V18;
+                                                let v18 = match l11 {
+                                                    0 => {
+                                                        let e18 = {
+                                                            let l12 = *ptr0
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l13 = *ptr0
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len14 = l13;
+                                                            let bytes14 = _rt::Vec::from_raw_parts(
+                                                                l12.cast(),
+                                                                len14,
+                                                                len14,
+                                                            );
+                                                            _rt::string_lift(bytes14)
+                                                        };
+                                                        V18::Json(e18)
+                                                    }
+                                                    n => {
+                                                        debug_assert_eq!(n, 1, "invalid enum discriminant");
+                                                        let e18 = {
+                                                            let l15 = *ptr0
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l16 = *ptr0
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len17 = l16;
+                                                            <_ as From<
+                                                                _rt::Vec<_>,
+                                                            >>::from(_rt::Vec::from_raw_parts(l15.cast(), len17, len17))
+                                                        };
+                                                        V18::Bytes(e18)
+                                                    }
+                                                };
+                                                v18
+                                            };
+                                            Some(e)
+                                        }
+                                        _ => _rt::invalid_enum_discriminant(),
+                                    },
+                                }
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result19
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Reads no more of a response.
+            #[allow(async_fn_in_trait)]
+            pub fn close(response: u32) -> () {
+                unsafe {
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/http-bodies@0.2.0")]
+                    unsafe extern "C" {
+                        #[link_name = "close"]
+                        fn wit_import0(_: i32);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import0(_: i32) {
+                        unreachable!()
+                    }
+                    wit_import0(_rt::as_i32(&response));
+                }
+            }
+        }
+        /// Large values, which are stored beside the database and passed by reference. For activities.
+        ///
+        /// A reference is JSON: `{"segno:blob": "INVOCATION/blob/DIGEST", "bytes": N, "content_type": TYPE}`, with the SHA-256 in hexadecimal. It
+        /// is passed as any value, or as a part of one. The blob is removed with the execution that owns it, the root of the tree in which it
+        /// was written. These functions block. Failure 501: the host has no place for blobs (`serve --blobs`).
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod blobs {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            pub type Failure = super::super::super::segno::workflow::types::Failure;
+            #[allow(unused_unsafe, clippy::all)]
+            /// Begins a blob; the answer is the number of the writer. An attempt has at most 16 open writers.
+            #[allow(async_fn_in_trait)]
+            pub fn create(content_type: &str) -> ::core::result::Result<u32, Failure> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 8 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 8
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = content_type;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/blobs@0.2.0")]
+                    unsafe extern "C" {
+                        #[link_name = "create"]
+                        fn wit_import2(_: *mut u8, _: usize, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import2(_: *mut u8, _: usize, _: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import2(ptr0.cast_mut(), len0, ptr1);
+                    let l3 = i32::from(*ptr1.add(0).cast::<u8>());
+                    let result18 = match l3 {
+                        0 => {
+                            let e = {
+                                let l4 = *ptr1
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<i32>();
+                                l4 as u32
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l5 = *ptr1
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<i32>();
+                                let l6 = *ptr1
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l7 = *ptr1
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len8 = l7;
+                                let bytes8 = _rt::Vec::from_raw_parts(
+                                    l6.cast(),
+                                    len8,
+                                    len8,
+                                );
+                                let l9 = i32::from(
+                                    *ptr1
+                                        .add(4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                super::super::super::segno::workflow::types::Failure {
+                                    code: l5 as u32,
+                                    message: _rt::string_lift(bytes8),
+                                    details: match l9 {
+                                        0 => None,
+                                        1 => {
+                                            let e = {
+                                                let l10 = i32::from(
+                                                    *ptr1
+                                                        .add(5 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                use super::super::super::segno::workflow::types::Payload as V17;
+                                                let v17 = match l10 {
+                                                    0 => {
+                                                        let e17 = {
+                                                            let l11 = *ptr1
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l12 = *ptr1
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len13 = l12;
+                                                            let bytes13 = _rt::Vec::from_raw_parts(
+                                                                l11.cast(),
+                                                                len13,
+                                                                len13,
+                                                            );
+                                                            _rt::string_lift(bytes13)
+                                                        };
+                                                        V17::Json(e17)
+                                                    }
+                                                    n => {
+                                                        debug_assert_eq!(n, 1, "invalid enum discriminant");
+                                                        let e17 = {
+                                                            let l14 = *ptr1
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l15 = *ptr1
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len16 = l15;
+                                                            <_ as From<
+                                                                _rt::Vec<_>,
+                                                            >>::from(_rt::Vec::from_raw_parts(l14.cast(), len16, len16))
+                                                        };
+                                                        V17::Bytes(e17)
+                                                    }
+                                                };
+                                                v17
+                                            };
+                                            Some(e)
+                                        }
+                                        _ => _rt::invalid_enum_discriminant(),
+                                    },
+                                }
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result18
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Adds bytes. Failure 413: the blob becomes too large.
+            #[allow(async_fn_in_trait)]
+            pub fn write(
+                writer: u32,
+                piece: &[u8],
+            ) -> ::core::result::Result<(), Failure> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 8 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 8
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = piece;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/blobs@0.2.0")]
+                    unsafe extern "C" {
+                        #[link_name = "write"]
+                        fn wit_import2(_: i32, _: *mut u8, _: usize, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import2(
+                        _: i32,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import2(_rt::as_i32(&writer), ptr0.cast_mut(), len0, ptr1);
+                    let l3 = i32::from(*ptr1.add(0).cast::<u8>());
+                    let result17 = match l3 {
+                        0 => {
+                            let e = ();
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l4 = *ptr1
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<i32>();
+                                let l5 = *ptr1
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l6 = *ptr1
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len7 = l6;
+                                let bytes7 = _rt::Vec::from_raw_parts(
+                                    l5.cast(),
+                                    len7,
+                                    len7,
+                                );
+                                let l8 = i32::from(
+                                    *ptr1
+                                        .add(4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                super::super::super::segno::workflow::types::Failure {
+                                    code: l4 as u32,
+                                    message: _rt::string_lift(bytes7),
+                                    details: match l8 {
+                                        0 => None,
+                                        1 => {
+                                            let e = {
+                                                let l9 = i32::from(
+                                                    *ptr1
+                                                        .add(5 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                use super::super::super::segno::workflow::types::Payload as V16;
+                                                let v16 = match l9 {
+                                                    0 => {
+                                                        let e16 = {
+                                                            let l10 = *ptr1
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l11 = *ptr1
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len12 = l11;
+                                                            let bytes12 = _rt::Vec::from_raw_parts(
+                                                                l10.cast(),
+                                                                len12,
+                                                                len12,
+                                                            );
+                                                            _rt::string_lift(bytes12)
+                                                        };
+                                                        V16::Json(e16)
+                                                    }
+                                                    n => {
+                                                        debug_assert_eq!(n, 1, "invalid enum discriminant");
+                                                        let e16 = {
+                                                            let l13 = *ptr1
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l14 = *ptr1
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len15 = l14;
+                                                            <_ as From<
+                                                                _rt::Vec<_>,
+                                                            >>::from(_rt::Vec::from_raw_parts(l13.cast(), len15, len15))
+                                                        };
+                                                        V16::Bytes(e16)
+                                                    }
+                                                };
+                                                v16
+                                            };
+                                            Some(e)
+                                        }
+                                        _ => _rt::invalid_enum_discriminant(),
+                                    },
+                                }
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result17
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Stores the blob, and answers with its reference.
+            #[allow(async_fn_in_trait)]
+            pub fn finish(writer: u32) -> ::core::result::Result<_rt::String, Failure> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 8 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 8
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/blobs@0.2.0")]
+                    unsafe extern "C" {
+                        #[link_name = "finish"]
+                        fn wit_import1(_: i32, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import1(_: i32, _: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import1(_rt::as_i32(&writer), ptr0);
+                    let l2 = i32::from(*ptr0.add(0).cast::<u8>());
+                    let result19 = match l2 {
+                        0 => {
+                            let e = {
+                                let l3 = *ptr0
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l4 = *ptr0
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len5 = l4;
+                                let bytes5 = _rt::Vec::from_raw_parts(
+                                    l3.cast(),
+                                    len5,
+                                    len5,
+                                );
+                                _rt::string_lift(bytes5)
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l6 = *ptr0
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<i32>();
+                                let l7 = *ptr0
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l8 = *ptr0
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len9 = l8;
+                                let bytes9 = _rt::Vec::from_raw_parts(
+                                    l7.cast(),
+                                    len9,
+                                    len9,
+                                );
+                                let l10 = i32::from(
+                                    *ptr0
+                                        .add(4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                super::super::super::segno::workflow::types::Failure {
+                                    code: l6 as u32,
+                                    message: _rt::string_lift(bytes9),
+                                    details: match l10 {
+                                        0 => None,
+                                        1 => {
+                                            let e = {
+                                                let l11 = i32::from(
+                                                    *ptr0
+                                                        .add(5 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                use super::super::super::segno::workflow::types::Payload as V18;
+                                                let v18 = match l11 {
+                                                    0 => {
+                                                        let e18 = {
+                                                            let l12 = *ptr0
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l13 = *ptr0
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len14 = l13;
+                                                            let bytes14 = _rt::Vec::from_raw_parts(
+                                                                l12.cast(),
+                                                                len14,
+                                                                len14,
+                                                            );
+                                                            _rt::string_lift(bytes14)
+                                                        };
+                                                        V18::Json(e18)
+                                                    }
+                                                    n => {
+                                                        debug_assert_eq!(n, 1, "invalid enum discriminant");
+                                                        let e18 = {
+                                                            let l15 = *ptr0
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l16 = *ptr0
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len17 = l16;
+                                                            <_ as From<
+                                                                _rt::Vec<_>,
+                                                            >>::from(_rt::Vec::from_raw_parts(l15.cast(), len17, len17))
+                                                        };
+                                                        V18::Bytes(e18)
+                                                    }
+                                                };
+                                                v18
+                                            };
+                                            Some(e)
+                                        }
+                                        _ => _rt::invalid_enum_discriminant(),
+                                    },
+                                }
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result19
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Drops what was written.
+            #[allow(async_fn_in_trait)]
+            pub fn abandon(writer: u32) -> () {
+                unsafe {
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/blobs@0.2.0")]
+                    unsafe extern "C" {
+                        #[link_name = "abandon"]
+                        fn wit_import0(_: i32);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import0(_: i32) {
+                        unreachable!()
+                    }
+                    wit_import0(_rt::as_i32(&writer));
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// At most `length` bytes from `offset`; fewer at the end of the blob, and wherever the host's limit is smaller. Failures: 400 this is no
+            /// reference, 403 it belongs to an execution that this one may not read, 404 there is no such blob, 422 its content is damaged.
+            #[allow(async_fn_in_trait)]
+            pub fn read(
+                reference: &str,
+                offset: u64,
+                length: u64,
+            ) -> ::core::result::Result<_rt::Vec<u8>, Failure> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 8 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 8
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = reference;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/blobs@0.2.0")]
+                    unsafe extern "C" {
+                        #[link_name = "read"]
+                        fn wit_import2(_: *mut u8, _: usize, _: i64, _: i64, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import2(
+                        _: *mut u8,
+                        _: usize,
+                        _: i64,
+                        _: i64,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import2(
+                        ptr0.cast_mut(),
+                        len0,
+                        _rt::as_i64(&offset),
+                        _rt::as_i64(&length),
+                        ptr1,
+                    );
+                    let l3 = i32::from(*ptr1.add(0).cast::<u8>());
+                    let result20 = match l3 {
+                        0 => {
+                            let e = {
+                                let l4 = *ptr1
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l5 = *ptr1
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len6 = l5;
+                                <_ as From<
+                                    _rt::Vec<_>,
+                                >>::from(_rt::Vec::from_raw_parts(l4.cast(), len6, len6))
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l7 = *ptr1
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<i32>();
+                                let l8 = *ptr1
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l9 = *ptr1
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len10 = l9;
+                                let bytes10 = _rt::Vec::from_raw_parts(
+                                    l8.cast(),
+                                    len10,
+                                    len10,
+                                );
+                                let l11 = i32::from(
+                                    *ptr1
+                                        .add(4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                super::super::super::segno::workflow::types::Failure {
+                                    code: l7 as u32,
+                                    message: _rt::string_lift(bytes10),
+                                    details: match l11 {
+                                        0 => None,
+                                        1 => {
+                                            let e = {
+                                                let l12 = i32::from(
+                                                    *ptr1
+                                                        .add(5 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                use super::super::super::segno::workflow::types::Payload as V19;
+                                                let v19 = match l12 {
+                                                    0 => {
+                                                        let e19 = {
+                                                            let l13 = *ptr1
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l14 = *ptr1
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len15 = l14;
+                                                            let bytes15 = _rt::Vec::from_raw_parts(
+                                                                l13.cast(),
+                                                                len15,
+                                                                len15,
+                                                            );
+                                                            _rt::string_lift(bytes15)
+                                                        };
+                                                        V19::Json(e19)
+                                                    }
+                                                    n => {
+                                                        debug_assert_eq!(n, 1, "invalid enum discriminant");
+                                                        let e19 = {
+                                                            let l16 = *ptr1
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l17 = *ptr1
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len18 = l17;
+                                                            <_ as From<
+                                                                _rt::Vec<_>,
+                                                            >>::from(_rt::Vec::from_raw_parts(l16.cast(), len18, len18))
+                                                        };
+                                                        V19::Bytes(e19)
+                                                    }
+                                                };
+                                                v19
+                                            };
+                                            Some(e)
+                                        }
+                                        _ => _rt::invalid_enum_discriminant(),
+                                    },
+                                }
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result20
+                }
+            }
+        }
         /// What the operator of the host has set for a module, in policy.toml. For activities: a workflow would not be told the
         /// same in every replay.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
@@ -8083,9 +9297,9 @@ macro_rules! __export_module_with_descriptions_impl {
         (link_section =
         "component-type:wit-bindgen:0.61.1:segno:workflow@0.2.0:module-with-descriptions:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 4984] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 5590] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xe9%\x01A\x02\x01A3\x01\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xc7*\x01A\x02\x01A;\x01\
 B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\x01\x01\
 k\x02\x01r\x03\x04codey\x07messages\x07details\x03\x04\0\x07failure\x03\0\x04\x01\
 q\x02\x07success\x01\x02\0\x07failure\x01\x05\0\x04\0\x07outcome\x03\0\x06\x01r\x02\
@@ -8155,51 +9369,66 @@ http-request\x03\0\x04\x02\x03\x02\x01\x10\x04\0\x0dhttp-response\x03\0\x06\x02\
 payload\x03\0\0\x02\x03\x02\x01\x0f\x04\0\x07failure\x03\0\x02\x01j\x01w\x01\x03\
 \x01@\x01\x04names\0\x04\x04\0\x04kept\x01\x05\x01j\0\x01\x03\x01@\x03\x04names\x0c\
 content-types\x04item\x01\0\x06\x04\0\x06append\x01\x07\x03\0%segno:workflow/act\
-ivity-streams@0.2.0\x05\x12\x01B\x06\x02\x03\x02\x01\x0f\x04\0\x07failure\x03\0\0\
-\x01j\x01s\x01\x01\x01@\x01\x04names\0\x02\x04\0\x03env\x01\x03\x04\0\x06secret\x01\
-\x03\x03\0\"segno:workflow/configuration@0.2.0\x05\x13\x01B\x12\x02\x03\x02\x01\x0f\
-\x04\0\x07failure\x03\0\0\x01r\x03\x04names\x09directory\x7f\x04sizew\x04\0\x05e\
-ntry\x03\0\x02\x01p}\x01j\x01\x04\x01\x01\x01@\x03\x04paths\x06offsetw\x06length\
-w\0\x05\x04\0\x04read\x01\x06\x01j\0\x01\x01\x01@\x02\x04paths\x07content\x04\0\x07\
-\x04\0\x05write\x01\x08\x04\0\x06append\x01\x08\x01p\x03\x01j\x01\x09\x01\x01\x01\
-@\x01\x04paths\0\x0a\x04\0\x0elist-directory\x01\x0b\x01@\x01\x04paths\0\x07\x04\
-\0\x06remove\x01\x0c\x03\0\x1asegno:workflow/files@0.2.0\x05\x14\x01B\x07\x01m\x02\
-\x07promise\x06signal\x04\0\x0cmessage-kind\x03\0\0\x01r\x04\x08functions\x04kin\
-d\x01\x04names\x06schemas\x04\0\x13message-description\x03\0\x02\x01p\x03\x01@\0\
-\0\x04\x04\0\x11describe-messages\x01\x05\x04\0\x1dsegno:workflow/messages@0.2.0\
-\x05\x15\x01B\x07\x01m\x02\x09exclusive\x06shared\x04\0\x06access\x03\0\0\x01r\x02\
-\x08functions\x06access\x01\x04\0\x0fobject-function\x03\0\x02\x01p\x03\x01@\0\0\
-\x04\x04\0\x10describe-objects\x01\x05\x04\0\x1csegno:workflow/objects@0.2.0\x05\
-\x16\x01B\x03\x01ps\x01@\0\0\0\x04\0\x0ddescribe-runs\x01\x01\x04\0\x19segno:wor\
-kflow/runs@0.2.0\x05\x17\x01B\x13\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\
-\x03\x02\x01\x0f\x04\0\x07failure\x03\0\x02\x02\x03\x02\x01\x02\x04\0\x07outcome\
-\x03\0\x04\x01m\x02\x05query\x06update\x04\0\x0chandler-kind\x03\0\x06\x01ks\x01\
-r\x06\x08functions\x04kind\x07\x04names\x07summary\x08\x0cinput-schema\x08\x0dou\
-tput-schema\x08\x04\0\x13handler-description\x03\0\x09\x01p\x0a\x01@\0\0\x0b\x04\
-\0\x11describe-handlers\x01\x0c\x01@\x02\x04names\x05input\x01\0\x05\x04\0\x05qu\
-ery\x01\x0d\x01k\x03\x01@\x02\x04names\x05input\x01\0\x0e\x04\0\x08validate\x01\x0f\
-\x04\0\x1dsegno:workflow/handlers@0.2.0\x05\x18\x01B\x18\x01r\x03\x05county\x09p\
-eriod-msw\x05bursty\x04\0\x04rate\x03\0\0\x01ky\x01k\x01\x01r\x02\x0bconcurrency\
-\x02\x04rate\x03\x04\0\x06bounds\x03\0\x04\x01m\x02\x06strict\x08weighted\x04\0\x05\
-order\x03\0\x06\x01r\x02\x04paths\x05order\x07\x04\0\x08priority\x03\0\x08\x01m\x02\
-\x04skip\x07replace\x04\0\x09singleton\x03\0\x0a\x01kw\x01r\x02\x09period-msw\x0a\
-longest-ms\x0c\x04\0\x08debounce\x03\0\x0d\x01ks\x01k\x09\x01k\x0b\x01k\x0e\x01r\
-\x07\x08functions\x03key\x0f\x07per-key\x05\x05total\x05\x08priority\x10\x09sing\
-leton\x11\x08debounce\x12\x04\0\x0ffunction-limits\x03\0\x13\x01p\x14\x01@\0\0\x15\
-\x04\0\x0fdescribe-limits\x01\x16\x04\0\x1bsegno:workflow/limits@0.2.0\x05\x19\x01\
-B\x03\x01ps\x01@\0\0\0\x04\0\x10describe-commits\x01\x01\x04\0\x1csegno:workflow\
-/commits@0.2.0\x05\x1a\x02\x03\0\0\x05event\x02\x03\0\0\x14function-description\x02\
-\x03\0\0\x07context\x02\x03\0\0\x10activity-context\x01B\x15\x02\x03\x02\x01\x01\
-\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\x02\x04\0\x07outcome\x03\0\x02\x02\x03\
-\x02\x01\x1b\x04\0\x05event\x03\0\x04\x02\x03\x02\x01\x1c\x04\0\x14function-desc\
-ription\x03\0\x06\x02\x03\x02\x01\x1d\x04\0\x07context\x03\0\x08\x02\x03\x02\x01\
-\x1e\x04\0\x10activity-context\x03\0\x0a\x01p\x07\x01@\0\0\x0c\x04\0\x08describe\
-\x01\x0d\x01@\x03\x08functions\x05input\x01\x07context\x09\x01\0\x04\0\x05start\x01\
-\x0e\x01@\x01\x05event\x05\x01\0\x04\0\x06resume\x01\x0f\x01@\x03\x08functions\x05\
-input\x01\x07context\x0b\0\x03\x04\0\x07perform\x01\x10\x04\0\x1esegno:workflow/\
-functions@0.2.0\x05\x1f\x04\0-segno:workflow/module-with-descriptions@0.2.0\x04\0\
-\x0b\x1e\x01\0\x18module-with-descriptions\x03\0\0\0G\x09producers\x01\x0cproces\
-sed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+ivity-streams@0.2.0\x05\x12\x01B\x02\x01@\0\0y\x04\0\x09remaining\x01\0\x03\0\x1c\
+segno:workflow/budgets@0.2.0\x05\x13\x01B\x05\x02\x03\x02\x01\x0f\x04\0\x07failu\
+re\x03\0\0\x01j\0\x01\x01\x01@\x02\x04units\x0amillionthsw\0\x02\x04\0\x06report\
+\x01\x03\x03\0\x1asegno:workflow/costs@0.2.0\x05\x14\x01B\x11\x02\x03\x02\x01\x0f\
+\x04\0\x07failure\x03\0\0\x02\x03\x02\x01\x05\x04\0\x0chttp-request\x03\0\x02\x01\
+o\x02ss\x01p\x04\x01r\x03\x08responsey\x06status{\x07headers\x05\x04\0\x0drespon\
+se-head\x03\0\x06\x01j\x01\x07\x01\x01\x01@\x01\x07request\x03\0\x08\x04\0\x04op\
+en\x01\x09\x01p}\x01j\x01\x0a\x01\x01\x01@\x02\x08responsey\x05limity\0\x0b\x04\0\
+\x04read\x01\x0c\x01@\x01\x08responsey\x01\0\x04\0\x05close\x01\x0d\x03\0\x20seg\
+no:workflow/http-bodies@0.2.0\x05\x15\x01B\x11\x02\x03\x02\x01\x0f\x04\0\x07fail\
+ure\x03\0\0\x01j\x01y\x01\x01\x01@\x01\x0ccontent-types\0\x02\x04\0\x06create\x01\
+\x03\x01p}\x01j\0\x01\x01\x01@\x02\x06writery\x05piece\x04\0\x05\x04\0\x05write\x01\
+\x06\x01j\x01s\x01\x01\x01@\x01\x06writery\0\x07\x04\0\x06finish\x01\x08\x01@\x01\
+\x06writery\x01\0\x04\0\x07abandon\x01\x09\x01j\x01\x04\x01\x01\x01@\x03\x09refe\
+rences\x06offsetw\x06lengthw\0\x0a\x04\0\x04read\x01\x0b\x03\0\x1asegno:workflow\
+/blobs@0.2.0\x05\x16\x01B\x06\x02\x03\x02\x01\x0f\x04\0\x07failure\x03\0\0\x01j\x01\
+s\x01\x01\x01@\x01\x04names\0\x02\x04\0\x03env\x01\x03\x04\0\x06secret\x01\x03\x03\
+\0\"segno:workflow/configuration@0.2.0\x05\x17\x01B\x12\x02\x03\x02\x01\x0f\x04\0\
+\x07failure\x03\0\0\x01r\x03\x04names\x09directory\x7f\x04sizew\x04\0\x05entry\x03\
+\0\x02\x01p}\x01j\x01\x04\x01\x01\x01@\x03\x04paths\x06offsetw\x06lengthw\0\x05\x04\
+\0\x04read\x01\x06\x01j\0\x01\x01\x01@\x02\x04paths\x07content\x04\0\x07\x04\0\x05\
+write\x01\x08\x04\0\x06append\x01\x08\x01p\x03\x01j\x01\x09\x01\x01\x01@\x01\x04\
+paths\0\x0a\x04\0\x0elist-directory\x01\x0b\x01@\x01\x04paths\0\x07\x04\0\x06rem\
+ove\x01\x0c\x03\0\x1asegno:workflow/files@0.2.0\x05\x18\x01B\x07\x01m\x02\x07pro\
+mise\x06signal\x04\0\x0cmessage-kind\x03\0\0\x01r\x04\x08functions\x04kind\x01\x04\
+names\x06schemas\x04\0\x13message-description\x03\0\x02\x01p\x03\x01@\0\0\x04\x04\
+\0\x11describe-messages\x01\x05\x04\0\x1dsegno:workflow/messages@0.2.0\x05\x19\x01\
+B\x07\x01m\x02\x09exclusive\x06shared\x04\0\x06access\x03\0\0\x01r\x02\x08functi\
+ons\x06access\x01\x04\0\x0fobject-function\x03\0\x02\x01p\x03\x01@\0\0\x04\x04\0\
+\x10describe-objects\x01\x05\x04\0\x1csegno:workflow/objects@0.2.0\x05\x1a\x01B\x03\
+\x01ps\x01@\0\0\0\x04\0\x0ddescribe-runs\x01\x01\x04\0\x19segno:workflow/runs@0.\
+2.0\x05\x1b\x01B\x13\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\
+\x0f\x04\0\x07failure\x03\0\x02\x02\x03\x02\x01\x02\x04\0\x07outcome\x03\0\x04\x01\
+m\x02\x05query\x06update\x04\0\x0chandler-kind\x03\0\x06\x01ks\x01r\x06\x08funct\
+ions\x04kind\x07\x04names\x07summary\x08\x0cinput-schema\x08\x0doutput-schema\x08\
+\x04\0\x13handler-description\x03\0\x09\x01p\x0a\x01@\0\0\x0b\x04\0\x11describe-\
+handlers\x01\x0c\x01@\x02\x04names\x05input\x01\0\x05\x04\0\x05query\x01\x0d\x01\
+k\x03\x01@\x02\x04names\x05input\x01\0\x0e\x04\0\x08validate\x01\x0f\x04\0\x1dse\
+gno:workflow/handlers@0.2.0\x05\x1c\x01B\x18\x01r\x03\x05county\x09period-msw\x05\
+bursty\x04\0\x04rate\x03\0\0\x01ky\x01k\x01\x01r\x02\x0bconcurrency\x02\x04rate\x03\
+\x04\0\x06bounds\x03\0\x04\x01m\x02\x06strict\x08weighted\x04\0\x05order\x03\0\x06\
+\x01r\x02\x04paths\x05order\x07\x04\0\x08priority\x03\0\x08\x01m\x02\x04skip\x07\
+replace\x04\0\x09singleton\x03\0\x0a\x01kw\x01r\x02\x09period-msw\x0alongest-ms\x0c\
+\x04\0\x08debounce\x03\0\x0d\x01ks\x01k\x09\x01k\x0b\x01k\x0e\x01r\x07\x08functi\
+ons\x03key\x0f\x07per-key\x05\x05total\x05\x08priority\x10\x09singleton\x11\x08d\
+ebounce\x12\x04\0\x0ffunction-limits\x03\0\x13\x01p\x14\x01@\0\0\x15\x04\0\x0fde\
+scribe-limits\x01\x16\x04\0\x1bsegno:workflow/limits@0.2.0\x05\x1d\x01B\x03\x01p\
+s\x01@\0\0\0\x04\0\x10describe-commits\x01\x01\x04\0\x1csegno:workflow/commits@0\
+.2.0\x05\x1e\x02\x03\0\0\x05event\x02\x03\0\0\x14function-description\x02\x03\0\0\
+\x07context\x02\x03\0\0\x10activity-context\x01B\x15\x02\x03\x02\x01\x01\x04\0\x07\
+payload\x03\0\0\x02\x03\x02\x01\x02\x04\0\x07outcome\x03\0\x02\x02\x03\x02\x01\x1f\
+\x04\0\x05event\x03\0\x04\x02\x03\x02\x01\x20\x04\0\x14function-description\x03\0\
+\x06\x02\x03\x02\x01!\x04\0\x07context\x03\0\x08\x02\x03\x02\x01\"\x04\0\x10acti\
+vity-context\x03\0\x0a\x01p\x07\x01@\0\0\x0c\x04\0\x08describe\x01\x0d\x01@\x03\x08\
+functions\x05input\x01\x07context\x09\x01\0\x04\0\x05start\x01\x0e\x01@\x01\x05e\
+vent\x05\x01\0\x04\0\x06resume\x01\x0f\x01@\x03\x08functions\x05input\x01\x07con\
+text\x0b\0\x03\x04\0\x07perform\x01\x10\x04\0\x1esegno:workflow/functions@0.2.0\x05\
+#\x04\0-segno:workflow/module-with-descriptions@0.2.0\x04\0\x0b\x1e\x01\0\x18mod\
+ule-with-descriptions\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-com\
+ponent\x070.258.3\x10wit-bindgen-rust\x060.61.1";
         };
     };
 }
@@ -8212,9 +9441,9 @@ pub use __export_module_with_descriptions_impl as export_functions;
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 3581] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xce\x1a\x01A\x02\x01\
-A!\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\x01\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 4187] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xac\x1f\x01A\x02\x01\
+A)\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\x01\
 \x01k\x02\x01r\x03\x04codey\x07messages\x07details\x03\x04\0\x07failure\x03\0\x04\
 \x01q\x02\x07success\x01\x02\0\x07failure\x01\x05\0\x04\0\x07outcome\x03\0\x06\x01\
 r\x02\x07commandy\x07outcome\x07\x04\0\x0acompletion\x03\0\x08\x01r\x02\x04names\
@@ -8283,19 +9512,34 @@ equest\x05\0\x0c\x04\0\x04http\x01\x0d\x01@\x02\x05level\x09\x07messages\x01\0\x
 \x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\x0f\x04\0\x07failure\x03\0\
 \x02\x01j\x01w\x01\x03\x01@\x01\x04names\0\x04\x04\0\x04kept\x01\x05\x01j\0\x01\x03\
 \x01@\x03\x04names\x0ccontent-types\x04item\x01\0\x06\x04\0\x06append\x01\x07\x03\
-\0%segno:workflow/activity-streams@0.2.0\x05\x12\x01B\x06\x02\x03\x02\x01\x0f\x04\
-\0\x07failure\x03\0\0\x01j\x01s\x01\x01\x01@\x01\x04names\0\x02\x04\0\x03env\x01\
-\x03\x04\0\x06secret\x01\x03\x03\0\"segno:workflow/configuration@0.2.0\x05\x13\x01\
-B\x12\x02\x03\x02\x01\x0f\x04\0\x07failure\x03\0\0\x01r\x03\x04names\x09director\
-y\x7f\x04sizew\x04\0\x05entry\x03\0\x02\x01p}\x01j\x01\x04\x01\x01\x01@\x03\x04p\
-aths\x06offsetw\x06lengthw\0\x05\x04\0\x04read\x01\x06\x01j\0\x01\x01\x01@\x02\x04\
-paths\x07content\x04\0\x07\x04\0\x05write\x01\x08\x04\0\x06append\x01\x08\x01p\x03\
-\x01j\x01\x09\x01\x01\x01@\x01\x04paths\0\x0a\x04\0\x0elist-directory\x01\x0b\x01\
-@\x01\x04paths\0\x07\x04\0\x06remove\x01\x0c\x03\0\x1asegno:workflow/files@0.2.0\
-\x05\x14\x04\0Msegno:workflow/module-with-descriptions-with-all-of-its-exports-r\
-emoved@0.2.0\x04\0\x0b>\x01\08module-with-descriptions-with-all-of-its-exports-r\
-emoved\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258\
-.3\x10wit-bindgen-rust\x060.61.1";
+\0%segno:workflow/activity-streams@0.2.0\x05\x12\x01B\x02\x01@\0\0y\x04\0\x09rem\
+aining\x01\0\x03\0\x1csegno:workflow/budgets@0.2.0\x05\x13\x01B\x05\x02\x03\x02\x01\
+\x0f\x04\0\x07failure\x03\0\0\x01j\0\x01\x01\x01@\x02\x04units\x0amillionthsw\0\x02\
+\x04\0\x06report\x01\x03\x03\0\x1asegno:workflow/costs@0.2.0\x05\x14\x01B\x11\x02\
+\x03\x02\x01\x0f\x04\0\x07failure\x03\0\0\x02\x03\x02\x01\x05\x04\0\x0chttp-requ\
+est\x03\0\x02\x01o\x02ss\x01p\x04\x01r\x03\x08responsey\x06status{\x07headers\x05\
+\x04\0\x0dresponse-head\x03\0\x06\x01j\x01\x07\x01\x01\x01@\x01\x07request\x03\0\
+\x08\x04\0\x04open\x01\x09\x01p}\x01j\x01\x0a\x01\x01\x01@\x02\x08responsey\x05l\
+imity\0\x0b\x04\0\x04read\x01\x0c\x01@\x01\x08responsey\x01\0\x04\0\x05close\x01\
+\x0d\x03\0\x20segno:workflow/http-bodies@0.2.0\x05\x15\x01B\x11\x02\x03\x02\x01\x0f\
+\x04\0\x07failure\x03\0\0\x01j\x01y\x01\x01\x01@\x01\x0ccontent-types\0\x02\x04\0\
+\x06create\x01\x03\x01p}\x01j\0\x01\x01\x01@\x02\x06writery\x05piece\x04\0\x05\x04\
+\0\x05write\x01\x06\x01j\x01s\x01\x01\x01@\x01\x06writery\0\x07\x04\0\x06finish\x01\
+\x08\x01@\x01\x06writery\x01\0\x04\0\x07abandon\x01\x09\x01j\x01\x04\x01\x01\x01\
+@\x03\x09references\x06offsetw\x06lengthw\0\x0a\x04\0\x04read\x01\x0b\x03\0\x1as\
+egno:workflow/blobs@0.2.0\x05\x16\x01B\x06\x02\x03\x02\x01\x0f\x04\0\x07failure\x03\
+\0\0\x01j\x01s\x01\x01\x01@\x01\x04names\0\x02\x04\0\x03env\x01\x03\x04\0\x06sec\
+ret\x01\x03\x03\0\"segno:workflow/configuration@0.2.0\x05\x17\x01B\x12\x02\x03\x02\
+\x01\x0f\x04\0\x07failure\x03\0\0\x01r\x03\x04names\x09directory\x7f\x04sizew\x04\
+\0\x05entry\x03\0\x02\x01p}\x01j\x01\x04\x01\x01\x01@\x03\x04paths\x06offsetw\x06\
+lengthw\0\x05\x04\0\x04read\x01\x06\x01j\0\x01\x01\x01@\x02\x04paths\x07content\x04\
+\0\x07\x04\0\x05write\x01\x08\x04\0\x06append\x01\x08\x01p\x03\x01j\x01\x09\x01\x01\
+\x01@\x01\x04paths\0\x0a\x04\0\x0elist-directory\x01\x0b\x01@\x01\x04paths\0\x07\
+\x04\0\x06remove\x01\x0c\x03\0\x1asegno:workflow/files@0.2.0\x05\x18\x04\0Msegno\
+:workflow/module-with-descriptions-with-all-of-its-exports-removed@0.2.0\x04\0\x0b\
+>\x01\08module-with-descriptions-with-all-of-its-exports-removed\x03\0\0\0G\x09p\
+roducers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\
+\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

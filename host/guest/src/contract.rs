@@ -13,6 +13,8 @@ pub mod bindings {
             "segno:workflow/activity": async | trappable,
             "segno:workflow/files": async | trappable,
             "segno:workflow/activity-streams": async | trappable,
+            "segno:workflow/http-bodies": async | trappable,
+            "segno:workflow/blobs": async | trappable,
         },
         exports: { default: async },
         additional_derives: [PartialEq, Clone, serde::Serialize, serde::Deserialize],
