@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
+    budget::Costs,
     fork::Fork,
     graph::{NodeRow, ResetReason},
     id::{
@@ -241,6 +242,17 @@ pub enum Command {
         /// The new rule. `None`: the rule that the module declares.
         rule: Option<AdmissionRule>,
     },
+    /// Charges the budgets that a claim draws on.
+    BudgetCharge {
+        claim: Claim,
+        /// True if an attempt begins: it is counted, once for each claim, and refused if a budget
+        /// is spent.
+        begins: bool,
+        /// Costs of an attempt that ends without an outcome.
+        costs: Costs,
+    },
+    /// Sets limits of an execution's budget on behalf of an operator.
+    BudgetSet { account: PromiseId, limits: Costs },
     /// Executions that wait behind a limit may have capacity now.
     LimitDue { name: LimitName },
     /// Creates a schedule. Replies with the existing one, unchanged, if the id is taken.
@@ -516,6 +528,8 @@ impl Command {
             Self::StreamDue { .. } => "stream-due",
             Self::LimitSet { .. } => "limit-set",
             Self::LimitDue { .. } => "limit-due",
+            Self::BudgetCharge { .. } => "budget-charge",
+            Self::BudgetSet { .. } => "budget-set",
             Self::ScheduleCreate(_) => "schedule-create",
             Self::ScheduleDelete { .. } => "schedule-delete",
             Self::SchedulePause { .. } => "schedule-pause",

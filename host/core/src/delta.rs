@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
+    budget::Budget,
     graph::{NodeFact, NodeFactKey, NodeRow},
     id::{Digest, HostName, ObjectId, PromiseId, ResourceName, ScheduleId, StreamId, Version},
     invocation::{JournalHead, LogLine, Record},
@@ -60,6 +61,8 @@ pub struct Delta {
     pub graph_facts: BTreeMap<NodeFactKey, NodeFact>,
     /// Counts of trees, by their roots.
     pub tree_counts: BTreeMap<PromiseId, Option<TreeCount>>,
+    /// Budgets, by account. `None`: removed.
+    pub budgets: BTreeMap<PromiseId, Option<Budget>>,
     /// Queues of objects.
     pub lines: BTreeMap<ObjectId, Option<ObjectQueue>>,
     /// Objects whose whole state is cleared before the rest of their state is written.
@@ -113,6 +116,7 @@ impl Delta {
             && self.graph_nodes.is_empty()
             && self.graph_facts.is_empty()
             && self.tree_counts.is_empty()
+            && self.budgets.is_empty()
             && self.lines.is_empty()
             && self.cleared.is_empty()
             && self.state.is_empty()
@@ -134,6 +138,7 @@ impl Delta {
             && self.resources.is_empty()
             && self.resource_leases.is_empty()
             && self.tree_counts.values().all(Option::is_none)
+            && self.budgets.values().all(Option::is_none)
             && self.lines.values().all(Option::is_none)
             && self.limits.values().all(Option::is_none)
             && self.partitions.values().all(Option::is_none)
@@ -145,6 +150,7 @@ impl Delta {
     pub fn beside_removal(&self) -> Self {
         Self {
             tree_counts: self.tree_counts.clone(),
+            budgets: self.budgets.clone(),
             lines: self.lines.clone(),
             cleared: self.cleared.clone(),
             ..Self::default()
@@ -175,6 +181,7 @@ impl Delta {
             graph_nodes,
             graph_facts,
             tree_counts,
+            budgets,
             lines,
             cleared,
             state,
@@ -205,6 +212,7 @@ impl Delta {
             && graph_nodes.is_empty()
             && graph_facts.is_empty()
             && tree_counts.is_empty()
+            && budgets.is_empty()
             && lines.is_empty()
             && cleared.is_empty()
             && state.is_empty()
@@ -244,6 +252,7 @@ impl Delta {
         self.resource_leases.extend(later.resource_leases);
         self.facts.extend(later.facts);
         self.tree_counts.extend(later.tree_counts);
+        self.budgets.extend(later.budgets);
         self.lines.extend(later.lines);
         later.cleared.into_iter().for_each(|object| self.clear_state(object));
         self.state.extend(later.state);
@@ -315,6 +324,7 @@ impl Delta {
         self.graph_nodes.retain(|(id, _), _| !gone.contains(id));
         self.graph_facts.retain(|(id, ..), _| !gone.contains(id));
         self.tree_counts.retain(|id, _| !gone.contains(id));
+        self.budgets.retain(|id, _| !gone.contains(id));
         self.places.retain(|id, _| !gone.contains(id));
         let is_gone = |id: &StreamId| id.owner().is_some_and(|owner| gone.contains(&owner));
         self.streams.retain(|id, _| !is_gone(id));

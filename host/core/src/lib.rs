@@ -10,6 +10,7 @@
 //!   JSON;
 //! - [`promise`]: promises, tasks, leases, callbacks, the outbox;
 //! - [`object`]: keys whose executions take turns, and their state;
+//! - [`budget`]: how much an execution and everything below it may use;
 //! - [`limit`]: bounds on concurrent executions of a function, and on their start rate;
 //! - [`stream`]: append-only sequences that executions write while they run;
 //! - [`saga`]: facts about steps that may have to be compensated, and the next action;
@@ -32,6 +33,7 @@ pub mod tags;
 pub mod time;
 pub mod value;
 
+pub mod budget;
 pub mod fork;
 pub mod graph;
 pub mod invocation;

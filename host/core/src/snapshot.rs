@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    budget::Budget,
     graph::{NodeFact, NodeFactKey, NodeRow},
     id::{Digest, HostName, ObjectId, PromiseId, ResourceName, ScheduleId, StreamId, Version},
     invocation::{JournalHead, Record},
@@ -58,6 +59,9 @@ pub struct Snapshot {
     /// Counts of trees, by their roots.
     #[serde(default)]
     pub tree_counts: BTreeMap<PromiseId, TreeCount>,
+    /// Budgets, by account.
+    #[serde(default)]
+    pub budgets: BTreeMap<PromiseId, Budget>,
     /// Queues of objects.
     #[serde(default)]
     pub lines: BTreeMap<ObjectId, ObjectQueue>,
@@ -133,6 +137,7 @@ impl Snapshot {
                 .collect(),
             graph_facts: state.graph_facts().map(|(key, fact)| (key, *fact)).collect(),
             tree_counts: state.tree_counts().map(|(root, count)| (root.clone(), count)).collect(),
+            budgets: state.budgets().map(|(id, row)| (id.clone(), row.clone())).collect(),
             lines: state.lines().map(|(object, line)| (object.clone(), line.clone())).collect(),
             state: state.states().map(|(key, value)| (key.clone(), value.clone())).collect(),
             limits: state.limits().map(|(name, limit)| (name.clone(), limit.clone())).collect(),

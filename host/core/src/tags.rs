@@ -58,6 +58,12 @@ pub const DEPTH: &str = "segno:depth";
 /// The execution whose kill ends this one, if that is not the root of the tree. Set only by the
 /// engine.
 pub const SCOPE: &str = "segno:scope";
+/// Budget that an execution is created with, as `UNIT=AMOUNT`, several with commas between
+/// ([`crate::budget::Costs`]).
+pub const BUDGET: &str = "segno:budget";
+/// Accounts that an execution draws on, the nearest first, as a JSON list of ids. Set only by the
+/// engine.
+pub const ACCOUNTS: &str = "segno:accounts";
 /// Alias of the module for functions that a graph run names without a module.
 pub const MODULE: &str = "segno:module";
 /// Marks an execution that begins at most once: a lost claim ends it, since it is unknown whether
@@ -81,6 +87,8 @@ pub const RETRY_HEADER: &str = "segno:retry";
 /// Label of a call: the time limit of each attempt, in milliseconds. A call option for which the
 /// contract's records have no field.
 pub const ATTEMPT_TIMEOUT_LABEL: &str = "segno:attempt-timeout-ms";
+/// Header of a value: what the execution that produced it cost ([`crate::budget::Costs`]).
+pub const COST_HEADER: &str = "segno:cost";
 /// Header of a parameter: the time limit of each attempt, in milliseconds.
 pub const ATTEMPT_TIMEOUT_HEADER: &str = "segno:attempt-timeout-ms";
 /// Header of the value of an object's promise: the command that settled it, as `INVOCATION/INDEX`,

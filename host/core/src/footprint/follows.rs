@@ -278,6 +278,7 @@ impl Footprint {
         let pending = view.promise(id).filter(|promise| promise.is_pending());
         pending.into_iter().for_each(|promise| self.leaves_line(view, promise));
         pending.into_iter().for_each(|promise| self.place_of(view, promise.id()));
+        self.budgets.extend(pending.into_iter().flat_map(Promise::accounts));
         if let Some(promise) = pending
             && let Some(owner) = &promise.spec.made_by
             && is_step(owner, id, &promise.spec.tags)

@@ -43,6 +43,8 @@ pub struct Footprint {
     pub trees: BTreeMap<PromiseId, u32>,
     /// Roots: the counts of their trees.
     pub tree_counts: BTreeSet<PromiseId>,
+    /// Accounts: their budgets.
+    pub budgets: BTreeSet<PromiseId>,
     pub outbox: BTreeSet<OutboxKey>,
     pub aliases: BTreeSet<Text>,
     /// Modules: existence of the upload.
@@ -137,6 +139,7 @@ impl Footprint {
             *known = limit.max(*known);
         }
         self.tree_counts.extend(other.tree_counts);
+        self.budgets.extend(other.budgets);
         self.outbox.extend(other.outbox);
         self.aliases.extend(other.aliases);
         self.modules.extend(other.modules);

@@ -58,8 +58,12 @@ pub fn footprint(command: &Command) -> Footprint {
             rows.composite(awaiter);
         }
         Command::RegisterListener { awaited, .. } => rows.composite(awaited),
-        Command::TaskAcquire { claim, .. } | Command::TaskRelease { claim, .. } => {
-            rows.composite(&claim.id)
+        Command::TaskAcquire { claim, .. }
+        | Command::TaskRelease { claim, .. }
+        | Command::BudgetCharge { claim, .. } => rows.composite(&claim.id),
+        Command::BudgetSet { account, .. } => {
+            rows.rows.insert(account.clone());
+            rows.budgets.insert(account.clone());
         }
         Command::TaskHeartbeat { holder, items } => {
             items.iter().for_each(|item| rows.composite(&item.claim.id));

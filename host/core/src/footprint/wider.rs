@@ -228,6 +228,8 @@ pub fn widen(view: &View, command: &Command, named: &Footprint, config: &Config)
         | Command::TaskMigrate { .. }
         | Command::JournalRemove { .. }
         | Command::LimitSet { .. }
+        | Command::BudgetCharge { .. }
+        | Command::BudgetSet { .. }
         | Command::ResourceGet { .. }
         | Command::ResourceLease { .. }
         | Command::FencedPut { .. }

@@ -33,6 +33,7 @@ use crate::{
 /// - `roll` continued as new.
 /// - `graph` is a graph run that waits for a signal.
 /// - `done` is fulfilled and owes a message.
+/// - `paid` has a budget.
 /// - `late` timed out.
 /// - `nap` is a timer.
 /// - `branch` is a stream that was forked from the stream `chat`; `run` has the stream `out`.
@@ -108,6 +109,7 @@ pub(crate) fn legal() -> Snapshot {
     world.done(world::stream("chat", None));
     world.done(world::stream("branch", Some("chat")));
     world.done(world::stream("run/stream/out", None));
+    world.done(world::budgeted("paid", "tokens=10"));
     world.done(Command::TaskHalt { id: id("stop") });
     world.done(world::listener("done"));
     let done = world.acquire("done", 3);
@@ -135,6 +137,11 @@ pub(crate) fn violators() -> Vec<(&'static str, SnapshotMutation)> {
         ("a_source_counts_its_forks", |rows| {
             rows.streams.get_mut(&"chat".into()).expect("a stream").forks = 0;
         }),
+        ("an_account_is_an_execution", |rows| {
+            let budget = rows.budgets[&id("paid")].clone();
+            rows.budgets.insert(id("open"), budget);
+        }),
+        ("who_draws_on_an_account_finds_it", |rows| rows.budgets.clear()),
         ("orphan_invokes", |rows| drop(rows.tasks.remove(&id("work")))),
         ("born_in_time", |rows| edit_spec(rows, "open", |spec| spec.timeout_at = Timestamp(999))),
         ("timedout_settled_at_mismatch", |rows| {

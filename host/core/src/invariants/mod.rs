@@ -7,6 +7,7 @@
 //! instant than its row says. Other tests compare between all stores, command by command, that they
 //! find due rows by these fields.
 
+mod budgets;
 mod generations;
 mod graphs;
 mod journals;
@@ -56,6 +57,7 @@ pub const PREDICATES: &[&[Predicate]] = &[
     objects::PREDICATES,
     limits::PREDICATES,
     streams::PREDICATES,
+    budgets::PREDICATES,
 ];
 
 /// Checks all predicates over the rows of a store.

@@ -121,6 +121,7 @@ impl Model {
         self.load_schedules(rows, view);
         self.load_resources(rows, view);
         self.load_tree_counts(rows, view);
+        self.load_budgets(rows, view);
         self.load_facts(rows, view);
         self.load_lines(rows, view);
         self.load_limits(rows, view);

@@ -2,6 +2,7 @@
 
 use super::StreamRefusal;
 use crate::{
+    budget::SpentBudget,
     id::{
         Digest, HostName, MalformedName, NameLengthError, ObjectId, PromiseId, ResourceName,
         ScheduleId, Version,
@@ -58,6 +59,9 @@ pub enum Refusal {
         invocation: PromiseId,
         reason: JournalMismatch,
     },
+    /// A budget that the attempt draws on has nothing left.
+    #[error(transparent)]
+    BudgetSpent(Box<SpentBudget>),
     /// A command on a stream was refused.
     #[error(transparent)]
     Stream(Box<StreamRefusal>),
@@ -184,7 +188,7 @@ pub enum Conflict {
 }
 
 impl Refusal {
-    /// Code in the protocol: 400, 404, 409, 422, 429, 500 or 570; 403, 405, 410 and 413 for streams.
+    /// Code in the protocol: 400, 402, 404, 409, 422, 429, 500 or 570; 403, 405, 410 and 413 for streams.
     pub fn code(&self) -> u16 {
         match self {
             Self::BadRequest(_) => 400,
@@ -199,6 +203,7 @@ impl Refusal {
                 TreeStop::Births(_) => 429,
                 TreeStop::Killed => 409,
             },
+            Self::BudgetSpent(_) => 402,
             Self::Stream(refusal) => refusal.code(),
             Self::Unreadable { .. } => 500,
             Self::JournalMismatch { .. } => 570,
@@ -229,6 +234,7 @@ impl Refusal {
             Self::NotFulfilled { .. } => "not-fulfilled",
             Self::NotElapsed { .. } => "not-elapsed",
             Self::Tree { .. } => "tree-bound",
+            Self::BudgetSpent(_) => "budget-spent",
             Self::Stream(refusal) => refusal.kind(),
             Self::JournalMismatch { .. } => "journal-mismatch",
             Self::Unreadable { .. } => "unreadable",
@@ -239,6 +245,12 @@ impl Refusal {
 impl From<Conflict> for Refusal {
     fn from(conflict: Conflict) -> Self {
         Self::Conflict(conflict)
+    }
+}
+
+impl From<SpentBudget> for Refusal {
+    fn from(spent: SpentBudget) -> Self {
+        Self::BudgetSpent(Box::new(spent))
     }
 }
 

@@ -28,6 +28,9 @@ impl DecisionDraft<'_> {
         self.tell_of_occurrence(&settled, verdict);
         self.put_promise(settled.clone());
         self.effects.push(Effect::Settled { id: id.clone() });
+        if by.is_some() {
+            self.charge_outcome(&settled);
+        }
         // Must precede the resume of awaiters: an invocation whose newest generation has ended does
         // not resume, since it has ended as well.
         self.forward(&settled);

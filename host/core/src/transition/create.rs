@@ -111,6 +111,7 @@ impl DecisionDraft<'_> {
         [tags::TURN, tags::RUN, tags::LIMIT, tags::PRIORITY, tags::FORK, tags::DEPTH, tags::SCOPE]
             .iter()
             .for_each(|tag| drop(tags.remove(*tag)));
+        self.open_account(new, &mut tags, maker, address.is_some())?;
         if let PromiseCreator::Invocation(task) = maker
             && address.is_some()
         {

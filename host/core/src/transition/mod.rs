@@ -11,6 +11,7 @@
 
 mod append;
 mod begin;
+mod budgets;
 mod cancel;
 mod chain;
 mod create;
@@ -149,6 +150,10 @@ fn decide(draft: &mut DecisionDraft<'_>, command: &Command) -> Result<Reply, Ref
         Command::ObjectWrite { object, write } => objects::write(draft, object, write),
         Command::LimitSet { name, rule } => limits::set(draft, name, rule.as_ref()),
         Command::LimitDue { name } => limits::due(draft, name),
+        Command::BudgetCharge { claim, begins, costs } => {
+            budgets::charge(draft, claim, *begins, costs)
+        }
+        Command::BudgetSet { account, limits } => budgets::set(draft, account, limits),
         Command::StreamCreate(new) => streams::create(draft, new),
         Command::StreamAppend(append) => streams::append(draft, append),
         Command::StreamTouch { id } => streams::touch(draft, id),

@@ -44,6 +44,9 @@ pub(super) fn prune(
             let counted = members.iter().filter(|id| draft.view.tree_count(id).is_some());
             let counted = counted.map(|id| (id.clone(), None)).collect();
             draft.delta.tree_counts = counted;
+            let accounts =
+                members.iter().filter(|id| draft.view.promise(id).is_some_and(Promise::is_account));
+            draft.delta.budgets = accounts.map(|id| (id.clone(), None)).collect();
             draft.delta.removed.extend(members);
             PruneResult::Gone { promises }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::streams::StreamRows;
+use super::{budgets::BudgetRows, streams::StreamRows};
 use crate::{
     delta::Delta,
     graph::{NodeFact, NodeRow, NodeState},
@@ -26,6 +26,7 @@ pub(super) struct AuxiliaryRows {
     pub(super) objects: ObjectRows,
     pub(super) places: LimitRows,
     pub(super) tree_counts: TreeCounts,
+    pub(super) budgets: BudgetRows,
     pub(super) streams: StreamRows,
     /// Trees by top. Only filled in views that were loaded to remove trees.
     pub(super) trees: BTreeMap<PromiseId, TreeMembers>,

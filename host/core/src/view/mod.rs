@@ -1,6 +1,7 @@
 //! Rows by key: the part of a store that was loaded for a command. An absent row is known not to
 //! exist.
 
+mod budgets;
 mod facts;
 mod globals;
 mod graphs;
@@ -111,6 +112,7 @@ impl View {
         self.lookups.graph_nodes.write(delta);
         self.lookups.objects.write(delta);
         self.lookups.tree_counts.write(delta);
+        self.lookups.budgets.write(delta);
         self.lookups.streams.write(delta);
         self.write_limits(delta);
     }
@@ -140,6 +142,7 @@ impl View {
         let looked_up = schedules.len() + resources.len() + facts.len() + graph_nodes.len();
         let of_keys =
             objects.len() + places.len() + lookups.tree_counts.len() + lookups.streams.len();
+        let of_keys = of_keys + lookups.budgets.len();
         of_promises + callbacks + listeners + signal_keys.len() + looked_up + of_keys
     }
 

@@ -103,6 +103,16 @@ pub(crate) fn step(seq: &str) -> [(&str, &str); 4] {
     ]
 }
 
+/// Creates an invocation with a budget.
+pub(crate) fn budgeted(id: &str, budget: &str) -> Command {
+    create(id, &[(tags::TARGET, "wasm://shop/order"), (tags::BUDGET, budget)])
+}
+
+/// Counts the beginning of an attempt, or charges costs.
+pub(crate) fn charge(claim: Claim, begins: bool, costs: &str) -> Command {
+    Command::BudgetCharge { claim, begins, costs: costs.parse().unwrap_or_default() }
+}
+
 pub(crate) fn lease(name: &str, holder: &str, ttl: i64) -> Command {
     Command::ResourceLease { name: name.into(), holder: Text::from(holder), ttl: Millis(ttl) }
 }

@@ -2,6 +2,7 @@
 //! command also passes all checks of [`crate::world`].
 
 mod begin;
+mod budgets;
 mod cost;
 mod edges;
 mod fence;

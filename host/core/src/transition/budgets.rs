@@ -1,0 +1,142 @@
+//! Budgets: accounts are created with their executions, charged by attempts, and set by operators.
+
+use super::{create::PromiseCreator, draft::DecisionDraft};
+use crate::{
+    budget::{ACCOUNTS_MAX, Budget, CALLS, Costs, SpentBudget},
+    id::{Claim, PromiseId},
+    promise::{ClaimProgress, NewPromise, Promise, Task},
+    reply::{Refusal, Reply},
+    tags,
+    value::Tags,
+};
+
+/// Counts the beginning of an attempt, once for each claim, and charges what it cost.
+pub(super) fn charge(
+    draft: &mut DecisionDraft<'_>,
+    claim: &Claim,
+    begins: bool,
+    costs: &Costs,
+) -> Result<Reply, Refusal> {
+    draft.touch(&claim.id);
+    let task = draft.claimed(claim)?;
+    let accounts = draft.existing(&claim.id)?.accounts();
+    // A claim without progress has begun no attempt yet.
+    if begins && task.progress.seq == 0 {
+        draft.has_left(&accounts)?;
+        draft.spend(&accounts, &Costs::one(CALLS));
+        let progress = ClaimProgress { seq: 1, at: draft.now, ..task.progress.clone() };
+        draft.put_task(Task { progress, ..task });
+    }
+    draft.spend(&accounts, costs);
+    Ok(Reply::Done)
+}
+
+/// Sets limits of an account on behalf of an operator.
+pub(super) fn set(
+    draft: &mut DecisionDraft<'_>,
+    account: &PromiseId,
+    limits: &Costs,
+) -> Result<Reply, Refusal> {
+    let accounts = draft.existing(account)?.accounts();
+    let Some(mut budget) = draft.budget(account).cloned() else {
+        let instead = match accounts.first() {
+            Some(above) => format!("it draws on that of `{above}`: set that one"),
+            None => "an execution gets one when it is started (`segno start --budget UNIT=AMOUNT`)"
+                .to_owned(),
+        };
+        return Err(Refusal::Unprocessable(format!(
+            "`{account}` has no budget of its own; {instead}"
+        )));
+    };
+    budget.set(limits);
+    if budget.units.len() > crate::budget::COST_UNITS_MAX {
+        return Err(Refusal::BadRequest(crate::budget::CostsError::Many.to_string()));
+    }
+    draft.delta.budgets.insert(account.clone(), Some(budget));
+    Ok(Reply::Done)
+}
+
+impl DecisionDraft<'_> {
+    /// Sets the tags of a new execution that name its accounts, and creates its own account if it
+    /// is to have one.
+    ///
+    /// # Errors
+    /// [`Refusal::BadRequest`]: the budget cannot be parsed, is for a promise without an execution,
+    /// or is nested too deeply.
+    pub(super) fn open_account(
+        &mut self,
+        new: &NewPromise,
+        tags: &mut Tags,
+        maker: PromiseCreator<'_>,
+        is_executed: bool,
+    ) -> Result<(), Refusal> {
+        tags.remove(tags::ACCOUNTS);
+        let above = match maker {
+            PromiseCreator::Invocation(task) => self.promise(&task.id),
+            _ => None,
+        };
+        let above = above.filter(|_| is_executed).filter(|above| above.has_budget());
+        let asked = new.tags.get(tags::BUDGET);
+        if above.is_none() && asked.is_none() {
+            return Ok(());
+        }
+        let mut accounts = above.map(Promise::accounts).unwrap_or_default();
+        if let Some(asked) = asked {
+            let refused = |why: String| {
+                Err(Refusal::BadRequest(format!("the budget of `{}` is refused: {why}", new.id)))
+            };
+            let limits: Costs = match asked.parse() {
+                Ok(limits) => limits,
+                Err(error) => return refused(format!("{error}")),
+            };
+            if !is_executed {
+                return refused("only an execution has one, and nothing executes it".to_owned());
+            }
+            if accounts.len() >= ACCOUNTS_MAX {
+                return refused(format!("it has {ACCOUNTS_MAX} budgets above it already"));
+            }
+            accounts.insert(0, new.id.clone());
+            self.delta.budgets.insert(new.id.clone(), Some(Budget::new(&limits)));
+        }
+        let named = serde_json::to_string(&accounts).expect("ids are JSON");
+        tags.insert(tags::ACCOUNTS.to_owned(), named);
+        Ok(())
+    }
+
+    /// Charges what the outcome of a claim reports.
+    pub(super) fn charge_outcome(&mut self, settled: &Promise) {
+        let costs = settled.settlement().filter(|_| settled.has_budget());
+        let costs = costs.map(|settlement| settlement.costs()).unwrap_or_default();
+        if !costs.is_empty() {
+            self.spend(&settled.accounts(), &costs);
+        }
+    }
+
+    /// Checks that every account has something left of every unit.
+    fn has_left(&self, accounts: &[PromiseId]) -> Result<(), SpentBudget> {
+        for account in accounts {
+            let spent = self.budget(account).and_then(Budget::spent_unit);
+            if let Some((unit, allowance)) = spent {
+                let (account, unit) = (account.clone(), unit.clone());
+                return Err(SpentBudget { account, unit, allowance });
+            }
+        }
+        Ok(())
+    }
+
+    fn spend(&mut self, accounts: &[PromiseId], costs: &Costs) {
+        for account in accounts.iter().filter(|_| !costs.is_empty()) {
+            if let Some(mut budget) = self.budget(account).cloned() {
+                budget.spend(costs);
+                self.delta.budgets.insert(account.clone(), Some(budget));
+            }
+        }
+    }
+
+    fn budget(&self, account: &PromiseId) -> Option<&Budget> {
+        match self.delta.budgets.get(account) {
+            Some(budget) => budget.as_ref(),
+            None => self.view.budget(account),
+        }
+    }
+}
