@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use segno_core::{
+    budget::Budget,
     command::Command,
     graph::{NodeEvent, NodeRow},
     id::{Digest, ObjectId, PromiseId, ScheduleId, StreamId},
@@ -143,6 +144,8 @@ gated! {
     fn streams_of(owner: &PromiseId) -> Answer<Vec<DurableStream>>;
     fn stream_data(id: &StreamId, from: u64, most: usize) -> Answer<Vec<StreamChunk>>;
     fn stream_kept(id: &StreamId, writer: &PromiseId) -> Answer<u64>;
+    fn budget(account: &PromiseId) -> Answer<Option<Budget>>;
+    fn budgets_below(id: &PromiseId) -> Answer<Vec<(PromiseId, Budget)>>;
     fn object_state(object: &ObjectId, names: &[Text]) -> Answer<BTreeMap<Text, Payload>>;
     fn object_whole(object: &ObjectId, bytes: u64) -> Answer<Option<BTreeMap<Text, Payload>>>;
     fn object_names(object: &ObjectId) -> Answer<Vec<StateSize>>;

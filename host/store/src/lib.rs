@@ -49,7 +49,7 @@ pub use query::{
     LogRow, ModuleRow, Page, PromiseFilter, PromiseRow, PromiseSize, PromiseStateFilter, ReadyTask,
     ScheduleFilter, SchedulePage, StateCounts, StoreCounts, TaskWake, UnreadableEntity, WaitEdges,
 };
-pub use read::Read;
+pub use read::{BUDGETS_MAX, Read};
 pub use scan::{ExaminedPage, Scan, ScanPage};
 pub use size::{FunctionSize, ModuleSize, PartSize, SizeReport, TreeSize};
 pub use store::Store;

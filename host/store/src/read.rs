@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use segno_core::{
+    budget::Budget,
     graph::{NodeEvent, NodeRow},
     id::{ObjectId, PromiseId, ScheduleId, StreamId},
     invocation::Record,
@@ -21,6 +22,9 @@ use super::{
     PromiseRow, PromiseSize, ScheduleFilter, SchedulePage, StateCounts, StateSize, StoreCounts,
     StoreError, WaitEdges,
 };
+
+/// Maximum number of budgets that one read returns.
+pub const BUDGETS_MAX: usize = 1_000;
 
 /// Read operations. Each sees a committed state at least as new as every `execute` answered before
 /// the read began.
@@ -82,6 +86,12 @@ pub trait Read: Send + Sync {
         from: u64,
         bytes_max: usize,
     ) -> Result<Vec<StreamChunk>, StoreError>;
+
+    /// Returns the budget of an execution, if it has one of its own.
+    async fn budget(&self, account: &PromiseId) -> Result<Option<Budget>, StoreError>;
+
+    /// Returns the budgets of the executions below one, by account: at most [`BUDGETS_MAX`].
+    async fn budgets_below(&self, id: &PromiseId) -> Result<Vec<(PromiseId, Budget)>, StoreError>;
 
     /// Returns the number of positions of a stream that an activity has appended.
     async fn stream_kept(&self, id: &StreamId, writer: &PromiseId) -> Result<u64, StoreError>;

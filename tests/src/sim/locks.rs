@@ -41,6 +41,8 @@ pub(super) enum Name {
     Partition(PartitionId),
     /// Counter of a tree, by its root.
     TreeCount(PromiseId),
+    /// Budget of an account.
+    Budget(PromiseId),
 }
 
 impl Name {
@@ -50,7 +52,8 @@ impl Name {
         let limits = rows.limits.iter().cloned().map(Self::Limit);
         let partitions = rows.partitions.iter().cloned().map(Self::Partition);
         let counts = rows.tree_counts.iter().cloned().map(Self::TreeCount);
-        lines.chain(limits).chain(partitions).chain(counts)
+        let budgets = rows.budgets.iter().cloned().map(Self::Budget);
+        lines.chain(limits).chain(partitions).chain(counts).chain(budgets)
     }
 
     /// Rows that a delta writes.
@@ -59,7 +62,8 @@ impl Name {
         let limits = delta.limits.keys().cloned().map(Self::Limit);
         let partitions = delta.partitions.keys().cloned().map(Self::Partition);
         let counts = delta.tree_counts.keys().cloned().map(Self::TreeCount);
-        lines.chain(limits).chain(partitions).chain(counts)
+        let budgets = delta.budgets.keys().cloned().map(Self::Budget);
+        lines.chain(limits).chain(partitions).chain(counts).chain(budgets)
     }
 
     /// Adds the row to a footprint.
@@ -69,6 +73,7 @@ impl Name {
             Self::Limit(name) => drop(rows.limits.insert(name)),
             Self::Partition(id) => drop(rows.partitions.insert(id)),
             Self::TreeCount(root) => drop(rows.tree_counts.insert(root)),
+            Self::Budget(account) => drop(rows.budgets.insert(account)),
         }
     }
 
@@ -79,6 +84,7 @@ impl Name {
             Self::Limit(name) => rows.limit(name).is_some(),
             Self::Partition(id) => rows.partition(id).is_some(),
             Self::TreeCount(root) => rows.tree_count(root).is_some(),
+            Self::Budget(account) => rows.budget(account).is_some(),
         }
     }
 }

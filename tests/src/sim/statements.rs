@@ -523,6 +523,7 @@ fn missing(mut wanted: Footprint, loaded: &Footprint) -> Footprint {
     wanted.partitions.retain(|id| !loaded.partitions.contains(id));
     wanted.places.retain(|id| !loaded.places.contains(id));
     wanted.tree_counts.retain(|root| !loaded.tree_counts.contains(root));
+    wanted.budgets.retain(|account| !loaded.budgets.contains(account));
     wanted.rounds.retain(|name, most| loaded.rounds.get(name).is_none_or(|had| had < most));
     wanted.sweeps.retain(|name, page| loaded.sweeps.get(name) != Some(page));
     wanted.lanes.retain(|lane, most| loaded.lanes.get(lane).is_none_or(|had| had < most));

@@ -2,6 +2,7 @@
 //! run them on all stores, and `segno doctor --database` on the server of a user.
 
 mod admissions;
+mod budgets;
 mod comparison;
 mod fixture;
 mod runs;

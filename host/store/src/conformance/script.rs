@@ -26,6 +26,7 @@ use segno_core::{
 
 use super::{
     admissions,
+    budgets::{self, BUDGETS},
     fixture::{MODULE, new},
     runs, streams,
 };
@@ -76,6 +77,9 @@ pub(crate) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
     let task = seen.tasks.get(&id);
     if dice.once_in(16) {
         return streams::command(dice, seen, now);
+    }
+    if dice.once_in(16) {
+        return budgets::command(dice, seen, id);
     }
     match dice.roll(100) {
         97..=99 => fork(dice, seen, id),
@@ -403,6 +407,9 @@ fn promise(dice: &mut Dice, now: Timestamp) -> NewPromise {
     if dice.once_in(8) {
         tags.push((tags::DELAY, "9000"));
     }
+    if dice.once_in(5) {
+        tags.push((tags::BUDGET, dice.of(&BUDGETS)));
+    }
     if dice.once_in(3) {
         tags.push(("label:team", "blue"));
         tags.push((tags::BRANCH, dice.of(&["a", "\"quoted\" \\ é", "users/42"])));
@@ -627,8 +634,9 @@ fn value(dice: &mut Dice) -> Value {
     if dice.once_in(24) {
         return Value::of(large(dice).into_bytes());
     }
-    match dice.roll(3) {
+    match dice.roll(4) {
         0 => Value::default(),
+        3 => Value { headers: budgets::headers(dice), ..Value::default() },
         1 => Value::of(&[0, 255, 1][..]),
         _ => Value {
             headers: Tags::from([("h".to_owned(), "v".to_owned())]),

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use async_trait::async_trait;
 use segno_core::{
     address,
+    budget::Budget,
     graph::{NodeEvent, NodeRow},
     id::{ObjectId, PromiseId, ScheduleId, StreamId},
     invocation::Record,
@@ -24,6 +25,7 @@ use crate::{
     StoreCounts, StoreError, WaitEdges,
     invocation_filter::{self, ListedState},
     limits, promise_filter,
+    read::BUDGETS_MAX,
 };
 
 #[async_trait]
@@ -136,6 +138,19 @@ impl Read for MemoryStore {
         let by_it =
             kept.model.stream_chunks(id).filter(|chunk| chunk.writer.as_ref() == Some(writer));
         Ok(by_it.map(|chunk| chunk.count).sum())
+    }
+
+    async fn budget(&self, account: &PromiseId) -> Result<Option<Budget>, StoreError> {
+        Ok(self.kept().model.budget(account).cloned())
+    }
+
+    async fn budgets_below(&self, id: &PromiseId) -> Result<Vec<(PromiseId, Budget)>, StoreError> {
+        let below = format!("{id}/");
+        let kept = self.kept();
+        let of_it =
+            kept.model.budgets().filter(|(account, _)| account.as_str().starts_with(&below));
+        let owned = of_it.map(|(account, budget)| (account.clone(), budget.clone()));
+        Ok(owned.take(BUDGETS_MAX).collect())
     }
 
     async fn object_state(

@@ -149,6 +149,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (25, "streams", include_str!("../../migrations/postgres/0025_streams.sql")),
     (26, "stamps", include_str!("../../migrations/postgres/0026_stamps.sql")),
     (27, "large values", include_str!("../../migrations/postgres/0027_large_values.sql")),
+    (28, "budgets", include_str!("../../migrations/postgres/0028_budgets.sql")),
 ];
 
 /// Serialises hosts that migrate together. The first migration of an empty database makes the

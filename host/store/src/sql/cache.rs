@@ -100,6 +100,7 @@ struct BatchLookups {
     partitions: BTreeSet<PartitionId>,
     places: BTreeSet<PromiseId>,
     tree_counts: BTreeSet<PromiseId>,
+    budgets: BTreeSet<PromiseId>,
     streams: BTreeSet<StreamId>,
     stream_data: BTreeSet<StreamId>,
     rounds: BTreeMap<LimitName, u32>,
@@ -135,6 +136,7 @@ impl Cache {
             children,
             trees,
             tree_counts,
+            budgets,
             outbox,
             aliases,
             modules,
@@ -162,6 +164,7 @@ impl Cache {
             && children.is_empty()
             && trees.is_empty()
             && tree_counts.is_empty()
+            && budgets.is_empty()
             && outbox.is_empty()
             && held_by.is_empty()
             && signal_keys.is_empty()
@@ -213,6 +216,7 @@ impl Cache {
         wanted.streams.retain(|id| !batch.streams.contains(id));
         wanted.stream_data.retain(|id| !batch.stream_data.contains(id));
         wanted.tree_counts.retain(|root| !batch.tree_counts.contains(root));
+        wanted.budgets.retain(|account| !batch.budgets.contains(account));
         wanted.rounds.retain(|name, most| batch.rounds.get(name).is_none_or(|had| had < most));
         wanted.sweeps.retain(|name, page| batch.sweeps.get(name) != Some(page));
         wanted.lanes.retain(|lane, most| batch.lanes.get(lane).is_none_or(|had| had < most));
@@ -278,6 +282,7 @@ impl Cache {
         batch.partitions.extend(wanted.partitions);
         batch.places.extend(wanted.places);
         batch.tree_counts.extend(wanted.tree_counts);
+        batch.budgets.extend(wanted.budgets);
         batch.streams.extend(wanted.streams);
         batch.stream_data.extend(wanted.stream_data);
         batch.rounds.extend(wanted.rounds);

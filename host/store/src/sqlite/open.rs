@@ -138,6 +138,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (25, "streams", include_str!("../../migrations/sqlite/0025_streams.sql")),
     (26, "stamps", include_str!("../../migrations/sqlite/0026_stamps.sql")),
     (27, "large values", include_str!("../../migrations/sqlite/0027_large_values.sql")),
+    (28, "budgets", include_str!("../../migrations/sqlite/0028_budgets.sql")),
 ];
 
 /// Pragmas of every connection. Times in milliseconds, sizes in bytes. The busy timeout equals

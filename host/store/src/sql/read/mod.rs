@@ -5,6 +5,7 @@
 //! [`Reader`] runs them on its own connections; each statement sees everything committed before it
 //! began.
 
+mod budgets;
 mod session;
 
 pub(crate) mod call_tree;
@@ -72,6 +73,7 @@ pub(crate) fn statements(kind: DatabaseKind) -> Vec<&'static str> {
         call_tree::STATEMENTS,
         examine::STATEMENTS,
         scan::STATEMENTS,
+        budgets::STATEMENTS,
         streams::STATEMENTS,
     ];
     all.into_iter().flatten().map(|select| select.text(kind)).collect()
@@ -92,6 +94,7 @@ pub(crate) fn walked_by_index(kind: DatabaseKind) -> Vec<&'static str> {
         objects::STATEMENTS,
         limits::STATEMENTS,
         call_tree::STATEMENTS,
+        budgets::STATEMENTS,
         streams::STATEMENTS,
     ];
     all.into_iter().flatten().map(|select| select.text(kind)).collect()

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use segno_core::{
+    budget::Budget,
     graph::{NodeEvent, NodeRow},
     id::{Digest, ObjectId, PromiseId, ScheduleId, StreamId},
     invocation::Record,
@@ -18,7 +19,7 @@ use segno_core::{
 use sqlx::Transaction;
 
 use super::{
-    call_tree, counts, due,
+    budgets, call_tree, counts, due,
     due::ExpiredLeases,
     dump, events, examine, export, facts, failed, find, gather, graph_nodes, journal, limits, list,
     modules, objects, promises, refused, scan, schedules,
@@ -239,6 +240,18 @@ impl<D: SqlDialect> Read for Reader<D> {
         let name = "count the items of an activity";
         let mut connection = self.connection(name).await?;
         streams::kept(&mut *connection, id, writer).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn budget(&self, account: &PromiseId) -> Result<Option<Budget>, StoreError> {
+        let name = "read a budget";
+        let mut connection = self.connection(name).await?;
+        budgets::of(&mut *connection, account).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn budgets_below(&self, id: &PromiseId) -> Result<Vec<(PromiseId, Budget)>, StoreError> {
+        let name = "read budgets";
+        let mut connection = self.connection(name).await?;
+        budgets::below(&mut *connection, id).await.map_err(failed::<D, _>(name))
     }
 
     async fn object_state(

@@ -4,6 +4,7 @@
 //! A new kind of row needs a file here, an entry in [`NAMED`] or [`OWNED`], and a migration for
 //! each database.
 
+mod budget;
 mod fact;
 mod graph_fact;
 mod graph_node;
@@ -23,6 +24,7 @@ mod stream_chunk;
 mod tree_count;
 
 pub(crate) use self::{
+    budget::budget,
     fact::fact,
     graph_fact::graph_fact,
     graph_node::graph_node,
@@ -44,7 +46,7 @@ pub(crate) const PARTS: [&str; 7] =
     ["callbacks", "listeners", "outbox", "journal", "logs", "signal_keys", "tasks"];
 
 /// All named tables, in the order in which their rows are locked.
-pub(crate) static NAMED: [NamedTable; 8] = [
+pub(crate) static NAMED: [NamedTable; 9] = [
     schedule::ROWS,
     resource::ROWS,
     lease::ROWS,
@@ -52,6 +54,7 @@ pub(crate) static NAMED: [NamedTable; 8] = [
     limit::ROWS,
     partition::ROWS,
     tree_count::ROWS,
+    budget::ROWS,
     stream::ROWS,
 ];
 
