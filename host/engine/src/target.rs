@@ -11,6 +11,8 @@ use segno_core::{
 
 /// The target of HTTP requests that the host performs.
 pub const HTTP: &str = "segno:http";
+/// The target of calls that ask what the caller's budgets have left.
+pub const BUDGET: &str = "segno:budget";
 
 /// The name under which policies refer to the module of this invocation ([`Promise::module_name`]).
 pub fn module_of(promise: &Promise) -> String {

@@ -157,6 +157,14 @@ pub trait ActivityHost: Send + Sync {
     /// module.
     async fn http(&self, request: HttpRequest) -> Result<HttpResponse, Failure>;
 
+    /// Adds to what the attempt costs. A runtime without budgets ignores it.
+    ///
+    /// # Errors
+    /// A failure for the guest.
+    fn report_cost(&self, _unit: &str, _millionths: u64) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// Returns the number of positions of a stream that this call has appended and the store has.
     ///
     /// # Errors

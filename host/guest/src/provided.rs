@@ -7,8 +7,8 @@ use wasmtime::{
 
 use super::{
     bindings::segno::workflow::{
-        activity, activity_streams, configuration, files, generations, journal, object_promises,
-        sagas, signals, state, streams,
+        activity, activity_streams, configuration, costs, files, generations, journal,
+        object_promises, sagas, signals, state, streams,
     },
     versions::{VERSIONS, imports, interface},
 };
@@ -24,6 +24,7 @@ pub(super) trait ImportHost:
     + streams::Host
     + activity::Host
     + activity_streams::Host
+    + costs::Host
     + configuration::Host
     + files::Host
     + Send
@@ -41,6 +42,7 @@ impl<T> ImportHost for T where
         + streams::Host
         + activity::Host
         + activity_streams::Host
+        + costs::Host
         + configuration::Host
         + files::Host
         + Send
@@ -108,6 +110,7 @@ pub(super) fn provide<T: ImportHost>(linker: &mut Linker<T>) -> wasmtime::Result
         of("streams", streams)?;
         of("activity", activity)?;
         of("activity-streams", activity_streams)?;
+        of("costs", costs)?;
         of("configuration", configuration)?;
         of("files", files)?;
     }
@@ -199,6 +202,14 @@ fn activity_streams<T: ImportHost>(mut instance: LinkerInstance<'_, T>) -> wasmt
     waiting_functions! { instance, activity_streams: answering {
         "kept" = kept(name);
         "append" = append(name, content_type, item);
+    } silent {
+    } }
+    Ok(())
+}
+
+fn costs<T: ImportHost>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
+    functions! { instance, costs: answering {
+        "report" = report(unit, millionths);
     } silent {
     } }
     Ok(())

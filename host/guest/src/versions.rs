@@ -17,10 +17,16 @@ pub(super) fn interface(name: &str, version: &str) -> String {
 pub(super) fn imports(name: &str, version: &str) -> bool {
     let is_new = match version.rsplit_once('.') {
         Some(("0.1", _)) => false,
-        Some(("0.2", _)) => {
-            ["state", "object-promises", "signals", "generations", "streams", "activity-streams"]
-                .contains(&name)
-        }
+        Some(("0.2", _)) => [
+            "state",
+            "object-promises",
+            "signals",
+            "generations",
+            "streams",
+            "activity-streams",
+            "costs",
+        ]
+        .contains(&name),
         _ => return false,
     };
     is_new || ["types", "journal", "sagas", "activity", "configuration", "files"].contains(&name)

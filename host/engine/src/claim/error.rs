@@ -67,6 +67,7 @@ impl ExecutionError {
             | Refusal::Tree { .. }
             | Refusal::Unreadable { .. }
             | Refusal::Stream(_)
+            | Refusal::BudgetSpent(_)
             | Refusal::NoSchedule(_) => Self::Halt(HaltReport::new("refused", refusal.to_string())),
         }
     }

@@ -30,6 +30,8 @@ const BYTES: &str = "application/octet-stream";
 pub mod code {
     /// The input or the request was invalid.
     pub const BAD_REQUEST: u32 = 400;
+    /// A budget has nothing left.
+    pub const BUDGET_SPENT: u32 = 402;
     /// The function, promise or module does not exist.
     pub const NOT_FOUND: u32 = 404;
     /// A deadline passed.

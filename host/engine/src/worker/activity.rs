@@ -4,22 +4,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use segno_core::{
+    budget::Costs,
     command::Command,
     id::CommandIndex,
     invocation::LogLine,
     promise::{CancelState, FenceToken, Promise, RetryDecision, RetryPolicy},
     reply::TaskReply,
     tags,
-    time::{Millis, Timestamp},
+    time::Timestamp,
     value::{Bytes, Text},
 };
 use segno_guest::{
     ActivityContext, ActivityHost, Failure, FunctionDescription, GuestError, HttpRequest,
     HttpResponse, Level, Outcome, Payload,
 };
-use tokio_util::sync::CancellationToken;
 
-use super::{attempt_streams::AttemptStreams, http_step};
+use super::{
+    attempt_costs::{AttemptCosts, with_costs},
+    attempt_start::AttemptStart,
+    attempt_streams::AttemptStreams,
+    http_step,
+};
 use crate::{
     attempt_limit,
     claim::{
@@ -70,18 +75,18 @@ impl Target for AttemptCode {
             Ok(limit) => limit,
             Err(refused) => return session.reject(&Outcome::Failure(refused)).await,
         };
-        let beginning = AttemptStart {
-            session: session.clone(),
-            is_bounded: policy(&promise, &self).is_ok_and(|policy| policy.max_attempts.is_some()),
-            begun: CancellationToken::new(),
-        };
+        let is_bounded = policy(&promise, &self).is_ok_and(|policy| policy.max_attempts.is_some());
+        let beginning = AttemptStart::new(session.clone(), &promise, is_bounded);
+        let costs = Arc::new(AttemptCosts::default());
         let streams = AttemptStreams::new(session.clone(), &promise);
-        let doing =
-            perform(&beginning, &task, &promise, attempt, &self, lines.clone(), streams.clone());
+        let written =
+            AttemptOutput { lines: lines.clone(), streams: streams.clone(), costs: costs.clone() };
+        let doing = perform(&beginning, &task, &promise, attempt, &self, written);
         let performed = tokio::select! {
             biased;
             () = session.active.abort.cancelled() => return ClaimEnd::Lost,
             performed = doing => performed,
+            refused = beginning.refused() => Ok(Outcome::Failure(refused)),
             limit = beginning.passed(limit) => Ok(Outcome::Failure(attempt_limit::passed(attempt, limit))),
         };
         let logs = lines.take();
@@ -96,13 +101,14 @@ impl Target for AttemptCode {
             AttemptDecision::Settle(outcome) => {
                 let batch = ClaimBatch { logs, ..ClaimBatch::default() };
                 let settlement = http_step::settlement(&promise, &outcome);
+                let settlement = with_costs(settlement, &costs.take());
                 match session.fulfil_call(&promise, vec![batch], settlement).await {
                     Ok(()) => ClaimEnd::Finished,
                     Err(stopped) => session.give_back(stopped).await,
                 }
             }
             AttemptDecision::Again(stopped) => {
-                let kept = kept(&session, logs);
+                let kept = kept(&session, &promise, logs, costs.take());
                 session.give_back_after(kept, stopped, &JournalEnd::default()).await
             }
         }
@@ -115,8 +121,7 @@ async fn perform(
     promise: &Promise,
     attempt: u32,
     kind: &AttemptCode,
-    lines: Arc<AttemptLog>,
-    streams: Arc<AttemptStreams>,
+    written: AttemptOutput,
 ) -> Result<Outcome, GuestError> {
     let ClaimSession { worker, active, .. } = &*beginning.session;
     let module = target::module_of(promise);
@@ -142,8 +147,7 @@ async fn perform(
             let host = Arc::new(WorkerActivityHost {
                 beginning: beginning.clone(),
                 module: module.clone(),
-                lines,
-                streams,
+                written,
             });
             worker.host.guests.perform(digest, &module, &function.name, input, context, host).await
         }
@@ -206,11 +210,20 @@ fn policy(promise: &Promise, kind: &AttemptCode) -> Result<RetryPolicy, String> 
     })
 }
 
-/// The commands that store the log lines and the progress of a failed attempt for the next one. No
-/// record would reveal a repetition of these lines, so they are committed together with the
-/// release.
-fn kept(session: &ClaimSession, logs: Vec<LogLine>) -> Vec<Command> {
-    let mut commands = Vec::with_capacity(2);
+/// The commands that store the log lines and the progress of a failed attempt for the next one, and
+/// charge what it cost. No record would reveal a repetition of these lines, so they are committed
+/// together with the release.
+fn kept(
+    session: &ClaimSession,
+    promise: &Promise,
+    logs: Vec<LogLine>,
+    costs: Costs,
+) -> Vec<Command> {
+    let mut commands = Vec::with_capacity(3);
+    if promise.has_budget() && !costs.is_empty() {
+        let claim = session.active.claim.clone();
+        commands.push(Command::BudgetCharge { claim, begins: false, costs });
+    }
     let item = session.active.item();
     if matches!(item.progress, Some((_, Some(_)))) {
         let holder = session.worker.holder.clone();
@@ -253,38 +266,14 @@ impl AttemptLog {
 struct WorkerActivityHost {
     beginning: AttemptStart,
     module: String,
+    written: AttemptOutput,
+}
+
+/// The destinations of what an attempt writes beside its outcome.
+struct AttemptOutput {
     lines: Arc<AttemptLog>,
     streams: Arc<AttemptStreams>,
-}
-
-/// The start of an attempt, which may have to wait for a free instance.
-#[derive(Clone)]
-struct AttemptStart {
-    session: Arc<ClaimSession>,
-    /// True if the number of attempts is limited, so that each must be counted exactly.
-    is_bounded: bool,
-    begun: CancellationToken,
-}
-
-impl AttemptStart {
-    /// Records that the attempt begins. If it must not begin, this never completes, and the attempt
-    /// is dropped.
-    async fn happen(&self) {
-        if let Err(error) = self.session.begin_attempt(self.is_bounded).await {
-            tracing::warn!(?error, "an attempt does not begin: its claim is lost");
-            self.session.active.abort.cancel();
-            std::future::pending().await
-        }
-        self.begun.cancel();
-    }
-
-    /// Completes when the attempt has begun and its time limit has passed.
-    async fn passed(&self, limit: Option<Millis>) -> Millis {
-        let Some(limit) = limit else { return std::future::pending().await };
-        self.begun.cancelled().await;
-        self.session.host().env.runtime.sleep(limit).await;
-        limit
-    }
+    costs: Arc<AttemptCosts>,
 }
 
 #[async_trait]
@@ -305,8 +294,12 @@ impl ActivityHost for WorkerActivityHost {
         session.host().outbound.send(&self.module, request).await
     }
 
+    fn report_cost(&self, unit: &str, millionths: u64) -> Result<(), Failure> {
+        self.written.costs.report(unit, millionths)
+    }
+
     async fn stream_kept(&self, name: &str) -> Result<u64, Failure> {
-        self.streams.kept(name).await
+        self.written.streams.kept(name).await
     }
 
     async fn stream_append(
@@ -316,16 +309,17 @@ impl ActivityHost for WorkerActivityHost {
         item: Payload,
     ) -> Result<(), Failure> {
         self.beginning.session.active.advance(1);
-        self.streams.append(name, content_type, &item).await
+        self.written.streams.append(name, content_type, &item).await
     }
 
     fn log(&self, level: Level, message: String) {
-        let mut kept = self.lines.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let seq = self.lines.first + u32::try_from(kept.len()).unwrap_or(u32::MAX);
+        let lines = &self.written.lines;
+        let mut kept = lines.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let seq = lines.first + u32::try_from(kept.len()).unwrap_or(u32::MAX);
         kept.push(LogLine {
             seq,
             level: journals::level(level),
-            at: self.lines.session.now(),
+            at: lines.session.now(),
             message: Text::from(message),
         });
     }

@@ -9,7 +9,10 @@
 mod acquire;
 mod activity;
 mod asking;
+mod attempt_costs;
+mod attempt_start;
 mod attempt_streams;
+mod budget_call;
 pub(crate) mod context;
 mod dispatcher;
 mod execution;

@@ -13,8 +13,8 @@ use segno_guest::{Failure, FunctionDescription, FunctionKind, Outcome};
 use tracing::Instrument as _;
 
 use super::{
-    activity::AttemptCode, context::WorkerContext, execution::WorkflowCode, graph_run::GraphTarget,
-    log_span,
+    activity::AttemptCode, budget_call::BudgetTarget, context::WorkerContext,
+    execution::WorkflowCode, graph_run::GraphTarget, log_span,
 };
 use crate::{
     claim::{
@@ -96,6 +96,7 @@ async fn target_of(
     let named = promise.target().unwrap_or_default();
     match named {
         target::HTTP => return Ok(Arc::new(AttemptCode::Http)),
+        target::BUDGET => return Ok(Arc::new(BudgetTarget)),
         GRAPH_RUN => return Ok(Arc::new(GraphTarget)),
         _ => {}
     }

@@ -3,6 +3,7 @@
 //! Dropping the future of [`perform`] cancels the attempt and removes its instance, whatever it was
 //! doing.
 
+mod costs;
 mod files;
 mod imports;
 mod state;

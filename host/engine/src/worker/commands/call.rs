@@ -98,9 +98,12 @@ pub(super) fn callee(
         tags.insert(tags::DELAY.into(), start.to_string());
     }
     for (label, value) in &options.labels {
-        match label == tags::ATTEMPT_TIMEOUT_LABEL {
-            true => param.headers.insert(tags::ATTEMPT_TIMEOUT_HEADER.into(), value.clone()),
-            false => tags.insert(format!("{}{label}", tags::LABEL_PREFIX), value.clone()),
+        match label.as_str() {
+            tags::ATTEMPT_TIMEOUT_LABEL => {
+                param.headers.insert(tags::ATTEMPT_TIMEOUT_HEADER.into(), value.clone())
+            }
+            tags::BUDGET => tags.insert(tags::BUDGET.into(), value.clone()),
+            _ => tags.insert(format!("{}{label}", tags::LABEL_PREFIX), value.clone()),
         };
     }
     let timeout = options.timeout_ms.or_else(|| described?.timeout_ms);

@@ -1,0 +1,113 @@
+//! The start of an attempt of an activity.
+
+use std::sync::{Arc, OnceLock};
+
+use segno_core::{
+    budget::{self, SpentBudget},
+    command::Command,
+    promise::Promise,
+    reply::{Refusal, Reply},
+    tags,
+    time::Millis,
+};
+use segno_guest::{Failure, Payload};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    claim::{ClaimSession, ExecutionError},
+    values::code,
+};
+
+/// The start of an attempt, which may have to wait for a free instance.
+#[derive(Clone)]
+pub(super) struct AttemptStart {
+    pub(super) session: Arc<ClaimSession>,
+    /// True if the number of attempts is limited, so that each must be counted exactly.
+    is_bounded: bool,
+    /// True if the attempt draws on a budget.
+    is_charged: bool,
+    begun: CancellationToken,
+    /// The budget that has nothing left, and a token that is cancelled when it is known.
+    spent: Arc<OnceLock<SpentBudget>>,
+    stopped: CancellationToken,
+}
+
+impl AttemptStart {
+    pub(super) fn new(session: Arc<ClaimSession>, promise: &Promise, is_bounded: bool) -> Self {
+        Self {
+            session,
+            is_bounded,
+            // One that is stored with its first commit has no accounts here yet.
+            is_charged: promise.has_budget() || promise.spec.tags.contains_key(tags::BUDGET),
+            begun: CancellationToken::new(),
+            spent: Arc::default(),
+            stopped: CancellationToken::new(),
+        }
+    }
+
+    /// Records that the attempt begins. If it must not begin, this never completes, and the attempt
+    /// is dropped.
+    pub(super) async fn happen(&self) {
+        let begun = match self.is_charged {
+            true => self.charge().await,
+            false => self.session.begin_attempt(self.is_bounded).await,
+        };
+        match begun {
+            Ok(()) if self.spent.get().is_none() => self.begun.cancel(),
+            Ok(()) => {
+                self.stopped.cancel();
+                std::future::pending().await
+            }
+            Err(error) => {
+                tracing::warn!(?error, "an attempt does not begin: its claim is lost");
+                self.session.active.abort.cancel();
+                std::future::pending().await
+            }
+        }
+    }
+
+    /// Counts the attempt on the budgets that it draws on, before it can have an effect.
+    async fn charge(&self) -> Result<(), ExecutionError> {
+        self.session.store().await?;
+        self.session.active.advance(1);
+        let claim = self.session.active.claim.clone();
+        let charge = Command::BudgetCharge { claim, begins: true, costs: budget::Costs::default() };
+        match self.session.host().attempt(charge).await? {
+            Reply::Refused(Refusal::BudgetSpent(spent)) => {
+                let _ = self.spent.set(*spent);
+                Ok(())
+            }
+            Reply::Refused(refusal) => Err(ExecutionError::refused(refusal)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Completes if a budget has nothing left, with the failure of the call.
+    pub(super) async fn refused(&self) -> Failure {
+        self.stopped.cancelled().await;
+        match self.spent.get() {
+            Some(spent) => failure(spent),
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Completes when the attempt has begun and its time limit has passed.
+    pub(super) async fn passed(&self, limit: Option<Millis>) -> Millis {
+        let Some(limit) = limit else { return std::future::pending().await };
+        self.begun.cancelled().await;
+        self.session.host().env.runtime.sleep(limit).await;
+        limit
+    }
+}
+
+fn failure(spent: &SpentBudget) -> Failure {
+    let SpentBudget { account, unit, allowance } = spent;
+    let units = [(unit.clone(), *allowance)].into();
+    let account = serde_json::json!(account.as_str());
+    let details = format!(r#"{{"account":{account},"units":{}}}"#, budget::to_json(&units));
+    Failure {
+        code: code::BUDGET_SPENT,
+        message: spent.to_string(),
+        details: Some(Payload::Json(details)),
+    }
+}
