@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use segno_core::{
+    budget::{Costs, UnitAmount},
     id::{Digest, PromiseId, check_name},
     promise::{NewPromise, RetryPolicy},
     tags,
@@ -11,10 +12,10 @@ use segno_core::{
 };
 use segno_engine::values;
 use segno_guest::Payload;
-use serde_json::json;
+use serde_json::{Number, json};
 
 use super::{
-    Api, ApiError,
+    Api, ApiError, budgets,
     catalog::ResolvedFunction,
     model::{Function, Retry, StartInvocation, StartRetry},
     state::bad_name,
@@ -50,6 +51,10 @@ pub(super) async fn prepare(
     }
     let mut tags = labelled(&request.labels)?;
     tags.insert(tags::TARGET.to_owned(), target.address(digest, by_alias));
+    if !request.budget.is_empty() {
+        let limits = budgets::limits("budget", &request.budget)?;
+        tags.insert(tags::BUDGET.to_owned(), limits.to_string());
+    }
     let now = api.host.env.clock.now();
     let mut begins = now;
     if let Some(at) = request.start_at_ms {
@@ -143,6 +148,15 @@ pub(super) fn attempts_of(param: &Value) -> (Option<StartRetry>, Option<u64>) {
     });
     let limit = header(tags::ATTEMPT_TIMEOUT_HEADER).and_then(|said| said.parse().ok());
     (retry, limit.filter(|limit| *limit > 0))
+}
+
+/// Returns the budget that an earlier start or call asked for, to repeat it.
+pub(super) fn budget_of(tags: &Tags) -> BTreeMap<String, Number> {
+    let asked: Costs = tags.get(tags::BUDGET).and_then(|it| it.parse().ok()).unwrap_or_default();
+    let number = |amount: UnitAmount| serde_json::from_str(&amount.to_string());
+    let limits =
+        asked.iter().filter_map(|(unit, limit)| Some((unit.to_string(), number(limit).ok()?)));
+    limits.collect()
 }
 
 /// Builds the promise of an invocation that another request creates.

@@ -107,6 +107,7 @@ fn again(
         timeout_ms: limit,
         retry,
         attempt_timeout_ms,
+        budget: new_invocation::budget_of(&spec.tags),
         ..StartInvocation::default()
     })
 }

@@ -9,7 +9,7 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    Api, access, bundle, check, console, control, docs,
+    Api, access, budgets, bundle, check, console, control, docs,
     error::ApiError,
     events, fork, graphs, health, index, invocations, journal, limits, metrics, migrate, modules,
     object_promises, objects,
@@ -61,6 +61,7 @@ fn described() -> OpenApiRouter<Api> {
         .routes(routes!(object_promises::promise))
         .routes(routes!(object_promises::resolve_promise))
         .routes(routes!(object_promises::reject_promise))
+        .routes(routes!(budgets::budget, budgets::set_budget))
         .routes(routes!(limits::list))
         .routes(routes!(limits::describe, limits::set, limits::clear))
         .routes(routes!(resources::describe, resources::write))

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use reqwest::Method;
 use segno_model::{
-    Accepted, ContinueInvocation, Continued, ForkInvocation, Forked, Invocation, InvocationOutcome,
-    InvocationPage, InvocationQuery, JournalPage, JournalRecord, LogPage, MoveInvocation, Moved,
-    QueryAnswer, RangeQuery, RemoveQuery, Removed, Replay, ReplayRequest, RestartInvocation,
-    SagaPage, SendQuery, SendSignal, SendUpdate, SignalAccepted, StartInvocation, Started,
-    UpdateAnswer, WaitQuery, Why,
+    Accepted, BudgetView, ContinueInvocation, Continued, ForkInvocation, Forked, Invocation,
+    InvocationOutcome, InvocationPage, InvocationQuery, JournalPage, JournalRecord, LogPage,
+    MoveInvocation, Moved, QueryAnswer, RangeQuery, RemoveQuery, Removed, Replay, ReplayRequest,
+    RestartInvocation, SagaPage, SendQuery, SendSignal, SendUpdate, SetBudget, SignalAccepted,
+    StartInvocation, Started, UpdateAnswer, WaitQuery, Why,
 };
 
 use super::{Client, ClientError};
@@ -40,6 +40,21 @@ impl Client {
         let request =
             self.request_with(Method::GET, &path, &WaitQuery { timeout_ms: Some(timeout_ms) });
         self.read(self.patient(request, limit)).await
+    }
+
+    /// Reads the budgets that an invocation draws on, and those below it.
+    pub async fn budget(&self, id: &str) -> Result<BudgetView, ClientError> {
+        self.get(&["v1", "invocations", id, "budget"], &()).await
+    }
+
+    /// Sets limits of an invocation's budget.
+    pub async fn set_budget(
+        &self,
+        id: &str,
+        limits: &SetBudget,
+    ) -> Result<BudgetView, ClientError> {
+        let path = ["v1", "invocations", id, "budget"];
+        self.read(self.request(Method::PUT, &path).json(limits)).await
     }
 
     /// Reads the sagas of an invocation.

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod budget;
 mod bundle;
 mod check;
 mod cloud;
@@ -37,6 +38,7 @@ mod tree;
 mod whole;
 mod why;
 
+pub use budget::{BudgetAccount, BudgetUnit, BudgetView, SetBudget};
 pub use bundle::BundleQuery;
 pub use check::{
     CheckPage, CheckRequest, CheckVerdict, CheckedExecution, CostComparison, MoveInvocation, Moved,

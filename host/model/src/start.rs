@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Number, Value};
 use utoipa::ToSchema;
 
 use super::{BehindLimit, InvocationOutcome, StartFirst, whole};
@@ -38,6 +38,11 @@ pub struct StartInvocation {
     /// Labels by which invocations are listed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// The budget of the invocation and everything below it: limits by unit, decimal numbers with at
+    /// most six places. The host counts `calls`; activities report all others, as `tokens`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<String, f64>)]
+    pub budget: BTreeMap<String, Number>,
     /// Maximum wait for the end before answering, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::opt_u64")]
     pub wait_ms: Option<u64>,

@@ -19,7 +19,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ("Repair", &["cancel", "kill", "halt", "continue", "restart", "fork", "remove"]),
     (
         "Promises, objects, limits and the like",
-        &["promise", "saga", "graph", "task", "schedule", "object", "limit", "resource"],
+        &["promise", "saga", "graph", "task", "schedule", "object", "limit", "budget", "resource"],
     ),
     (
         "Hosts and stores",

@@ -26,6 +26,7 @@ mod time;
 mod timeline;
 
 mod bench;
+mod budget;
 mod build;
 mod bundle;
 mod call;
@@ -209,6 +210,7 @@ enum CliCommand {
     Schedule(schedule::ScheduleArgs),
     Object(object::ObjectArgs),
     Limit(Box<limit::LimitArgs>),
+    Budget(budget::BudgetArgs),
     Resource(resource::ResourceArgs),
     Cancel(control::CancelArgs),
     Kill(control::KillArgs),
@@ -315,6 +317,7 @@ impl Cli {
             CliCommand::Graph(command) => boxed(|| command.run(client, console)).await,
             CliCommand::Task(command) => command.run(&client()?, console).await,
             CliCommand::Object(command) => command.run(&client()?, console).await,
+            CliCommand::Budget(command) => command.run(&client()?, console).await,
             CliCommand::Limit(command) => command.run(&client()?, console).await,
             CliCommand::Resource(command) => command.run(&client()?, console).await,
             CliCommand::Schedule(command) => command.run(&client()?, console).await,

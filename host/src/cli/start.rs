@@ -8,7 +8,7 @@ use segno_client::Client;
 use serde_json::Value;
 
 use super::{
-    CliError, Console, Exit, behind,
+    CliError, Console, Exit, behind, budget,
     console::{CYAN, DIM},
     input::{read_json, read_label},
     show::plain,
@@ -65,6 +65,9 @@ pub(super) struct InvocationArgs {
     /// Delay of the start, from now
     #[arg(long, value_name = "LENGTH", value_parser = read_limit)]
     delay: Option<Duration>,
+    /// Budget of the invocation and everything below it; may be repeated
+    #[arg(long = "budget", value_name = "UNIT=AMOUNT")]
+    budget: Vec<String>,
     /// Label of the invocation; may be repeated
     #[arg(long = "label", value_name = "NAME=VALUE", value_parser = read_label)]
     labels: Vec<(String, String)>,
@@ -88,6 +91,7 @@ impl InvocationArgs {
             timeout_ms: self.timeout.map(as_ms).transpose()?,
             start_at_ms: delayed,
             labels: self.labels.iter().cloned().collect(),
+            budget: budget::read(&self.budget)?,
             wait_ms: wait.map(as_ms).transpose()?,
             retry: self
                 .max_attempts
