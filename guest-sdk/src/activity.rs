@@ -6,6 +6,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     bindings::segno::workflow::types as wit,
+    budget::Amount,
     error::{Error, Result},
     files::{FileSystem, Files},
     http,
@@ -23,6 +24,7 @@ pub(crate) trait AttemptOperations: Send + Sync {
     fn log(&self, level: wit::Level, message: &str);
     fn env(&self, name: &str) -> Result<String, wit::Failure>;
     fn secret(&self, name: &str) -> Result<String, wit::Failure>;
+    fn cost(&self, unit: &str, millionths: u64) -> Result<(), wit::Failure>;
     fn stream_kept(&self, name: &str) -> Result<u64, wit::Failure>;
     fn stream_append(
         &self,
@@ -121,6 +123,46 @@ impl ActivityContext {
             let answer = context.0.attempt.http(&request.into_wit()?);
             answer.map(http::Response::from_wit).map_err(Error::from_failure)
         }
+    }
+
+    /// Adds to what this attempt costs: `tokens`, `usd`, or any other unit. It is charged to the
+    /// budgets of the execution at the end of the attempt, also if it fails, and stays with the
+    /// result.
+    ///
+    /// ```
+    /// # extern crate segno_sdk as segno;
+    /// #[segno::activity]
+    /// async fn complete(ctx: segno::ActivityContext, prompt: String) -> segno::Result<String> {
+    ///     ctx.cost("tokens", prompt.len())?;
+    ///     ctx.cost("usd", 0.0004)?;
+    ///     Ok(prompt.to_uppercase())
+    /// }
+    ///
+    /// #[segno::workflow]
+    /// async fn agent(ctx: segno::Context, question: String) -> segno::Result<Vec<String>> {
+    ///     let mut answers = Vec::new();
+    ///     loop {
+    ///         match ctx.call(complete, &question).await {
+    ///             Ok(answer) => answers.push(answer),
+    ///             Err(error) if error.is_budget_spent() => return Ok(answers),
+    ///             Err(error) => return Err(error),
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// let mut test = segno::testing::Test::new();
+    /// test.budget("tokens", 10);
+    /// let answers = test.run(agent, &"why".to_owned()).unwrap();
+    /// assert_eq!(answers.len(), 4);
+    /// assert_eq!(test.spent("tokens"), Some(12.0));
+    /// ```
+    ///
+    /// # Errors
+    /// Code 400 if the unit or the amount is refused: a unit has 1 to 64 letters, digits, `-`, `_`
+    /// and `.`, `calls` is counted by the host, and an attempt reports at most 16 units.
+    pub fn cost(&self, unit: &str, amount: impl Into<Amount>) -> Result<()> {
+        let millionths = amount.into().millionths()?;
+        self.0.attempt.cost(unit, millionths).map_err(Error::from_failure)
     }
 
     /// The value of a setting of this module: `env.NAME` in the host's `policy.toml`.

@@ -9,6 +9,7 @@ use std::{
 
 use crate::{
     bindings::segno::workflow::types as wit,
+    budget::{Amount, BUDGET_LABEL, add_to_label},
     error::Result,
     handle::{Handle, Step, StepStage},
     journal::{CommandTime, WorkflowCommand},
@@ -74,6 +75,26 @@ macro_rules! with_options {
                 if let Some(options) = options(&mut self.0) {
                     let label = ("segno:attempt-timeout-ms".to_owned(), millis(duration).to_string());
                     options.labels.push(label);
+                }
+                self
+            }
+
+            /// Gives the callee a budget of its own: at most this amount of a unit for it and
+            /// everything below it. What it spends, the budgets above it spend as well.
+            ///
+            /// # Panics
+            /// If the amount is negative, not finite or too large.
+            pub fn budget(mut self, unit: &str, limit: impl Into<Amount>) -> Self {
+                let millionths = limit.into().millionths().unwrap_or_else(|error| panic!("{error}"));
+                if let Some(options) = options(&mut self.0) {
+                    let is_budget = |(label, _): &&mut (String, String)| label == BUDGET_LABEL;
+                    match options.labels.iter_mut().find(is_budget) {
+                        Some((_, limits)) => *limits = add_to_label(limits, unit, millionths),
+                        None => {
+                            let limits = add_to_label("", unit, millionths);
+                            options.labels.push((BUDGET_LABEL.to_owned(), limits));
+                        }
+                    }
                 }
                 self
             }

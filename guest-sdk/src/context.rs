@@ -13,6 +13,7 @@ use serde::{Serialize, de::DeserializeOwned};
 pub use self::data::Context;
 use crate::{
     bindings::segno::workflow::types as wit,
+    budget::{BUDGET, Budget},
     call::{Call, Send, no_options},
     error::{Error, Result},
     function::{Entry, Function, Item, announce, decode_result},
@@ -145,6 +146,11 @@ impl Context {
             }
         });
         Call(Step::new(&self.0, request, decode_result))
+    }
+
+    /// Asks what the budgets of this execution have left. Without a budget, no unit has a limit.
+    pub fn budget(&self) -> Call<Budget> {
+        self.call_named(BUDGET, &())
     }
 
     /// A client for the object of this module with this key:

@@ -49,6 +49,8 @@ pub(crate) fn is_final(code: u32) -> bool {
 impl Error {
     /// Bad input.
     pub const BAD_INPUT: u32 = 400;
+    /// A budget has nothing left.
+    pub const BUDGET_SPENT: u32 = 402;
     /// The host's policy refuses it.
     pub const FORBIDDEN: u32 = 403;
     /// The function does not exist.
@@ -130,6 +132,11 @@ impl Error {
     /// Returns true if the invocation or the step was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.code == Self::CANCELLED
+    }
+
+    /// Returns true if a budget has nothing left, so that the call was not sent.
+    pub fn is_budget_spent(&self) -> bool {
+        self.code == Self::BUDGET_SPENT
     }
 
     /// Returns true if a deadline passed.

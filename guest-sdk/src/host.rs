@@ -4,8 +4,8 @@
 use crate::{
     activity::AttemptOperations,
     bindings::segno::workflow::{
-        activity, activity_streams, configuration, files, generations, journal, object_promises,
-        sagas, signals, state, streams, types as wit,
+        activity, activity_streams, configuration, costs, files, generations, journal,
+        object_promises, sagas, signals, state, streams, types as wit,
     },
     files::FileSystem,
     journal::{CommandJournal, CommandReceipt, GenerationStart, WorkflowCommand},
@@ -126,6 +126,10 @@ impl AttemptOperations for HostAttempt {
 
     fn secret(&self, name: &str) -> Result<String, wit::Failure> {
         configuration::secret(name)
+    }
+
+    fn cost(&self, unit: &str, millionths: u64) -> Result<(), wit::Failure> {
+        costs::report(unit, millionths)
     }
 
     fn stream_kept(&self, name: &str) -> Result<u64, wit::Failure> {

@@ -60,6 +60,7 @@ mod stream;
 
 mod activity;
 mod attempt;
+mod budget;
 mod files;
 pub mod http;
 mod secret;
@@ -106,6 +107,7 @@ pub mod bindings;
 mod host;
 
 pub use activity::ActivityContext;
+pub use budget::{Amount, Budget, BudgetUnit};
 pub use call::{Call, Send};
 pub use combine::{
     Either, join, join_all, join3, join4, select, try_join, try_join_all, try_join3, try_join4,

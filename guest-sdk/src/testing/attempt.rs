@@ -70,6 +70,11 @@ impl PlannedAttempt {
         common: &Arc<Mutex<TestState>>,
     ) -> Result<wit::Outcome, u64> {
         self.attempt += 1;
+        if !matches!(self.body, AttemptSubject::Final(_))
+            && let Err(spent) = lock(common).budgets.begin(&self.key)
+        {
+            return Ok(wit::Outcome::Failure(spent));
+        }
         let outcome = self.outcome(now_ms, doubles, common);
         let wit::Outcome::Failure(failure) = &outcome else { return Ok(outcome) };
         let last = self.retry.max_attempts.is_some_and(|most| self.attempt >= most);
@@ -212,6 +217,10 @@ impl AttemptOperations for TestAttempt {
     fn secret(&self, name: &str) -> Result<String, wit::Failure> {
         let value = lock(&self.doubles).secrets.get(name).cloned();
         value.ok_or_else(|| not_set("secret", name))
+    }
+
+    fn cost(&self, unit: &str, millionths: u64) -> Result<(), wit::Failure> {
+        lock(&self.common).budgets.report(&self.key, unit, millionths)
     }
 
     fn stream_kept(&self, name: &str) -> Result<u64, wit::Failure> {

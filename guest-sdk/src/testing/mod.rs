@@ -40,6 +40,7 @@
 //! real engine, with crashes, lost claims and results in other orders.
 
 mod asked;
+mod budgets;
 mod scenario;
 mod streams;
 mod test;

@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::streams::TestStreams;
+use super::{budgets::TestBudgets, streams::TestStreams};
 use crate::{
     bindings::segno::workflow::types as wit,
     function::{Entry, announced},
@@ -39,6 +39,7 @@ pub(super) struct TestState {
     /// Called functions of the crate under test, by name.
     pub(super) learned: BTreeMap<&'static str, Entry>,
     pub(super) streams: TestStreams,
+    pub(super) budgets: TestBudgets,
 }
 
 /// Work that an invocation passes to the world.

@@ -1,6 +1,7 @@
 //! The public interface of a test.
 
 use std::{
+    collections::BTreeMap,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -18,6 +19,7 @@ use super::{
 };
 use crate::{
     bindings::segno::workflow::types as wit,
+    budget::Amount,
     error::{Error, Result},
     function::{Entry, Function, Item},
     http::Response,
@@ -39,6 +41,8 @@ pub struct Test {
     seed: u64,
     doubles: Arc<Mutex<Doubles>>,
     pub(super) scenario: TestScenario,
+    /// The budget of the invocation, in millionths by unit.
+    budget: BTreeMap<String, u64>,
     report: Option<TestReport>,
 }
 
@@ -57,6 +61,7 @@ impl Test {
             seed: 0,
             doubles: Arc::default(),
             scenario: TestScenario::default(),
+            budget: BTreeMap::new(),
             report: None,
         }
     }
@@ -115,6 +120,17 @@ impl Test {
         answer: impl FnMut(&SeenRequest) -> Result<Response> + Send + 'static,
     ) -> &mut Self {
         lock(&self.doubles).add_web(method, url, answer);
+        self
+    }
+
+    /// Gives the invocation under test a budget: at most this amount of a unit for it and
+    /// everything below it. Attempts of activities and requests count as `calls`.
+    ///
+    /// # Panics
+    /// If the amount is negative, not finite or too large.
+    pub fn budget(&mut self, unit: &str, limit: impl Into<Amount>) -> &mut Self {
+        let limit = limit.into().millionths().unwrap_or_else(|error| panic!("{error}"));
+        self.budget.insert(unit.to_owned(), limit);
         self
     }
 
@@ -314,6 +330,9 @@ impl Test {
 
     fn run_raw(&mut self, entry: Entry, object: Option<String>, input: Payload) -> wit::Outcome {
         let common = Arc::new(Mutex::new(TestState::default()));
+        for (unit, limit) in &self.budget {
+            lock(&common).budgets.grant(&self.invocation, unit, *limit);
+        }
         let world = TestWorld::new(
             self.started_at,
             self.seed,
@@ -409,6 +428,15 @@ impl Test {
         let common = lock(&self.report().common);
         let items = common.streams.items(&self.invocation, name);
         items.into_iter().map(|item| read(name, item)).collect()
+    }
+
+    /// The amount of a unit that the invocation under test and everything below it used. `None` if
+    /// its budget does not limit the unit.
+    ///
+    /// # Panics
+    /// If there was no run yet.
+    pub fn spent(&self, unit: &str) -> Option<f64> {
+        lock(&self.report().common).budgets.spent(&self.invocation, unit)
     }
 
     /// The HTTP requests, including those of activities and retries.

@@ -3,6 +3,7 @@
 use super::{TestAction, TestWorld, failure, null};
 use crate::{
     bindings::segno::workflow::types as wit,
+    budget::BUDGET,
     journal::WorkflowCommand,
     payload::Payload,
     testing::{
@@ -18,6 +19,11 @@ impl TestWorld<'_> {
         match request {
             WorkflowCommand::Call { function, input, options, .. } => {
                 let child = format!("{id}/{command}");
+                if function == BUDGET {
+                    let left = lock(&self.common).budgets.remaining(id);
+                    return self.answer(now_ms, id, command, wit::Outcome::Success(left));
+                }
+                lock(&self.common).budgets.grant_by(&child, &options.labels);
                 self.call(id, command, child, &function, input, options)
             }
             WorkflowCommand::Undo { step, input, options } => {
@@ -29,9 +35,10 @@ impl TestWorld<'_> {
                 let promise = format!("{id}/{name}");
                 self.promise(id, command, promise, Some(name), None);
             }
-            WorkflowCommand::Send { function, input, when, .. } => {
+            WorkflowCommand::Send { function, input, when, options } => {
                 self.check_list("sends", id, &function);
                 let sent = format!("{id}/{command}");
+                lock(&self.common).budgets.grant_by(&sent, &options.labels);
                 if let Err(refused) = self.accept(&sent, &function) {
                     return self.answer(now_ms, id, command, failure(refused));
                 }
