@@ -14,7 +14,7 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 /// Command blocks that are not run, by file and start of their first line, with the reason. They
 /// are fenced as `text`.
-const NOT_RUN: [(&str, &str, &str); 34] = [
+const NOT_RUN: [(&str, &str, &str); 35] = [
     ("README.md", "cargo install", "compiles the host once more, optimised"),
     ("README.md", "cargo run -- demo", "it has tests of its own, and the second line is this test"),
     ("docs/operating/bench.md", "segno bench", "takes half an hour"),
@@ -60,6 +60,7 @@ const NOT_RUN: [(&str, &str, &str); 34] = [
     ("docs/how-to/python.md", "segno start shop/order", "`sdks/conformance` does the same"),
     ("docs/how-to/queries.md", "segno update cart-7", "of a module that is not shown"),
     ("docs/how-to/streams.md", "segno stream", "`streams::command` does the same with other names"),
+    ("docs/how-to/budgets.md", "segno", "`budgets::command` does the same with other names"),
     ("docs/how-to/agents.md", "cd examples/agent", "the suite `agent` does the same"),
     ("docs/how-to/agents.md", "segno", "the suite `agent` does the same"),
     ("docs/how-to/streams.md", "curl", "`streams::client` asks the same of it"),

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use axum::{Json, extract::State};
 use segno_core::{
-    budget::{self, Allowance, Budget, Costs},
+    budget::{self, Allowance, Budget, Costs, UnitAmount},
     command::Command,
     id::PromiseId,
+    promise::Promise,
     reply::Reply,
     value::Text,
 };
+use segno_store::Store;
 use serde_json::Number;
 
 use super::{
@@ -82,14 +84,29 @@ pub(crate) fn limits(
 async fn view(api: &Api, id: &PromiseId) -> Result<BudgetView, ApiError> {
     let promise = api.invocation(id).await?.promise;
     let store = api.look().await?;
+    let accounts = accounts(&*store, &promise).await?;
+    let below = store.read().budgets_below(id).await?;
+    let below = below.iter().map(|(account, budget)| shown(account, budget)).collect();
+    Ok(BudgetView { accounts, below })
+}
+
+/// Reads the budgets that an execution draws on.
+pub(crate) async fn accounts(
+    store: &dyn Store,
+    promise: &Promise,
+) -> Result<Vec<BudgetAccount>, ApiError> {
     let mut accounts = Vec::new();
     for account in promise.accounts() {
         let found = store.read().budget(&account).await?;
         accounts.extend(found.map(|budget| shown(&account, &budget)));
     }
-    let below = store.read().budgets_below(id).await?;
-    let below = below.iter().map(|(account, budget)| shown(account, budget)).collect();
-    Ok(BudgetView { accounts, below })
+    Ok(accounts)
+}
+
+/// Costs as numbers of JSON.
+pub(crate) fn numbers(costs: &Costs) -> BTreeMap<String, Number> {
+    let number = |amount: UnitAmount| serde_json::from_str(&amount.to_string()).ok();
+    costs.iter().filter_map(|(unit, amount)| Some((unit.to_string(), number(amount)?))).collect()
 }
 
 fn shown(account: &PromiseId, budget: &Budget) -> BudgetAccount {

@@ -27,6 +27,7 @@ use segno_guest::{Failure, Outcome, Payload};
 use super::{
     Api, ApiError,
     body::{JsonBody, PathSegment},
+    budgets,
     model::{
         DryAnswer, DryEnd, DryRun, DryStep, DryStream, FailureView, ForkInvocation, Forked,
         ForkedFrom, GivenResult, LeftOutCommand, OutcomeView, UnansweredPolicy,
@@ -259,6 +260,8 @@ fn shown(run: Run) -> DryRun {
         recorded_outcome: run.recorded_end.as_ref().map(outcome),
         same_end,
         left_out: left_out.collect(),
+        recorded_cost: budgets::numbers(&run.recorded_cost),
+        cost: budgets::numbers(&run.cost),
         streams: run.streams.into_iter().map(stream).collect(),
     }
 }

@@ -6,7 +6,7 @@ use axum::{Json, extract::State};
 use segno_core::{
     command::Command,
     id::PromiseId,
-    promise::{Promise, Task, TaskStatus},
+    promise::{Promise, Settlement, Task, TaskStatus},
     reply::Reply,
     tags,
     time::Timestamp,
@@ -17,7 +17,7 @@ use segno_store::{InvocationFilter, InvocationRow, Page, StateCounts, Store};
 use super::{
     Api, ApiError, behind,
     body::{PathSegment, UrlQuery},
-    fork,
+    budgets, fork,
     model::{
         Generation, Invocation, InvocationCounts, InvocationPage, InvocationQuery, InvocationState,
     },
@@ -190,6 +190,7 @@ pub(super) async fn look_at(api: &Api, id: &PromiseId) -> Result<Invocation, Api
         _ => Vec::new(),
     };
     let limit = behind::limit(&*store, &found.promise, api.host.env.clock.now()).await?;
+    let budget = budgets::accounts(&*store, &found.promise).await?;
     let sagas: BTreeSet<String> = facts.iter().map(|(fact, _)| fact.saga.to_string()).collect();
     drop(store);
     let (promise, task) = (&found.promise, &found.task);
@@ -227,6 +228,8 @@ pub(super) async fn look_at(api: &Api, id: &PromiseId) -> Result<Invocation, Api
         children: children.items.iter().map(view::summary).collect(),
         sagas: sagas.into_iter().collect(),
         labels: view::labels(&spec.tags),
+        budget,
+        cost: budgets::numbers(&promise.settlement().map(Settlement::costs).unwrap_or_default()),
         journal_len: found.head.len,
         created_at_ms: outcome.created_at_ms,
         start_at_ms: tags::delay(&spec.tags).map(|at| at.0),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use segno_core::{
-    budget::{Costs, UnitAmount},
+    budget::Costs,
     id::{Digest, PromiseId, check_name},
     promise::{NewPromise, RetryPolicy},
     tags,
@@ -153,10 +153,7 @@ pub(super) fn attempts_of(param: &Value) -> (Option<StartRetry>, Option<u64>) {
 /// Returns the budget that an earlier start or call asked for, to repeat it.
 pub(super) fn budget_of(tags: &Tags) -> BTreeMap<String, Number> {
     let asked: Costs = tags.get(tags::BUDGET).and_then(|it| it.parse().ok()).unwrap_or_default();
-    let number = |amount: UnitAmount| serde_json::from_str(&amount.to_string());
-    let limits =
-        asked.iter().filter_map(|(unit, limit)| Some((unit.to_string(), number(limit).ok()?)));
-    limits.collect()
+    budgets::numbers(&asked)
 }
 
 /// Builds the promise of an invocation that another request creates.

@@ -1,7 +1,9 @@
 //! Forks: invocations that start from a prefix of another invocation's journal.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde_json::{Number, Value};
 use utoipa::ToSchema;
 
 use super::{FailureView, OutcomeView};
@@ -198,6 +200,14 @@ pub struct DryRun {
     /// Commands that the original issued and the fork did not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOutCommand>,
+    /// The costs that the calls of the original reported, by unit.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<String, f64>)]
+    pub recorded_cost: BTreeMap<String, Number>,
+    /// The costs of those calls whose results the fork has, by unit.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<String, f64>)]
+    pub cost: BTreeMap<String, Number>,
     /// The streams of both, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub streams: Vec<DryStream>,

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Number, Value};
 use utoipa::ToSchema;
 
-use super::{BehindLimit, FailureView, ForkedFrom};
+use super::{BehindLimit, BudgetAccount, FailureView, ForkedFrom};
 
 /// The state of an invocation: the task's until it ends, the promise's afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -395,6 +395,13 @@ pub struct Invocation {
     pub sagas: Vec<String>,
     /// The labels of the invocation.
     pub labels: BTreeMap<String, String>,
+    /// The budgets that it draws on, the nearest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub budget: Vec<BudgetAccount>,
+    /// The costs that its last attempt reported, by unit; for activities that have ended.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<String, f64>)]
+    pub cost: BTreeMap<String, Number>,
     /// Number of records in the journal.
     pub journal_len: u32,
     /// When the invocation was created.

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use segno_core::{
-    budget::Budget,
+    budget::{Budget, Costs},
     command::Command,
     graph::{NodeEvent, NodeRow},
     id::{Digest, ObjectId, PromiseId, ScheduleId, StreamId},
@@ -140,6 +140,7 @@ gated! {
     fn graph_nodes(run: &PromiseId) -> Answer<Vec<(Text, NodeRow)>>;
     fn graph_history(run: &PromiseId) -> Answer<Vec<NodeEvent>>;
     fn promise_sizes(ids: &[PromiseId]) -> Answer<Vec<PromiseSize>>;
+    fn costs(ids: &[PromiseId]) -> Answer<Vec<Costs>>;
     fn stream(id: &StreamId) -> Answer<Option<DurableStream>>;
     fn streams_of(owner: &PromiseId) -> Answer<Vec<DurableStream>>;
     fn stream_data(id: &StreamId, from: u64, most: usize) -> Answer<Vec<StreamChunk>>;

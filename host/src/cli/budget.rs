@@ -108,6 +108,31 @@ fn raised(id: &str, now: &BudgetView, added: BTreeMap<String, Number>) -> BTreeM
     added.into_iter().map(sum).collect()
 }
 
+/// A budget in one line: `tokens 75 of 100, usd 0.075 of 2.5`.
+pub(super) fn in_words(account: &BudgetAccount) -> String {
+    let units = account
+        .units
+        .iter()
+        .map(|(unit, BudgetUnit { limit, spent, .. })| format!("{unit} {spent} of {limit}"));
+    let units: Vec<String> = units.collect();
+    format!("{}, that of {}", units.join(", "), plain(&account.id))
+}
+
+/// Costs in one line: `tokens 75, usd 0.075`.
+pub(super) fn costs_in_words(costs: &BTreeMap<String, Number>) -> String {
+    let units: Vec<String> =
+        costs.iter().map(|(unit, amount)| format!("{unit} {amount}")).collect();
+    units.join(", ")
+}
+
+/// The sum of costs.
+pub(super) fn add_costs(to: &mut BTreeMap<String, Number>, costs: &BTreeMap<String, Number>) {
+    for (unit, more) in costs {
+        let known = to.get(unit).map(amount).unwrap_or_default();
+        to.insert(unit.clone(), number(known.plus(amount(more))));
+    }
+}
+
 fn amount(number: &Number) -> UnitAmount {
     number.to_string().parse().unwrap_or_default()
 }

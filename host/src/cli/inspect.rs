@@ -9,7 +9,7 @@ use segno_client::{Client, ClientError};
 use segno_core::{address, id::PromiseId};
 
 use super::{
-    CliError, Console, Exit, behind,
+    CliError, Console, Exit, behind, budget,
     console::{BOLD, CYAN, DIM, RED, YELLOW},
     graph::history,
     item_table::ItemTable,
@@ -203,6 +203,10 @@ fn head(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> 
         lines.push(("labels", labels.join(" ")));
     }
     lines.extend(invocation.limit.as_ref().map(|limit| ("limit", behind::name(limit))));
+    lines.extend(invocation.budget.iter().map(|account| ("budget", budget::in_words(account))));
+    if !invocation.cost.is_empty() {
+        lines.push(("cost", budget::costs_in_words(&invocation.cost)));
+    }
     lines.push(("input", show::value(&invocation.input, console)));
     if let Some(progress) = &invocation.progress {
         let at = relative(progress.at_ms, now);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use segno_core::{
-    budget::Budget,
+    budget::{Budget, Costs},
     graph::{NodeEvent, NodeRow},
     id::{ObjectId, PromiseId, ScheduleId, StreamId},
     invocation::Record,
@@ -71,6 +71,9 @@ pub trait Read: Send + Sync {
     /// Returns the sizes of these promises, in the order of `ids`; zeros for a promise that does
     /// not exist.
     async fn promise_sizes(&self, ids: &[PromiseId]) -> Result<Vec<PromiseSize>, StoreError>;
+
+    /// Returns the costs that the outcomes of these promises report, in the order of `ids`.
+    async fn costs(&self, ids: &[PromiseId]) -> Result<Vec<Costs>, StoreError>;
 
     /// Returns a stream, without its data.
     async fn stream(&self, id: &StreamId) -> Result<Option<DurableStream>, StoreError>;

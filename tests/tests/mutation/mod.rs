@@ -21,7 +21,9 @@ use std::{
 use segno_core::invariants::{PREDICATES, STEP_PREDICATES};
 
 use bench::{Bench, Part, root};
-use table::{Mutation, journals, limits, objects, promises, streams, succession, tasks, upkeep};
+use table::{
+    Mutation, budgets, journals, limits, objects, promises, streams, succession, tasks, upkeep,
+};
 
 const CORE: &[Part] = &[
     of_the_core(tasks::MUTATIONS),
@@ -31,6 +33,7 @@ const CORE: &[Part] = &[
     of_the_core(objects::MUTATIONS),
     of_the_core(limits::MUTATIONS),
     of_the_core(streams::MUTATIONS),
+    of_the_core(budgets::MUTATIONS),
     of_the_core(succession::MUTATIONS),
 ];
 

@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use super::{CALLS, UnitAmount, UnitAmountError};
-use crate::value::Text;
+use crate::{
+    tags,
+    value::{Tags, Text},
+};
 
 /// Maximum number of units.
 pub const COST_UNITS_MAX: usize = 16;
@@ -37,6 +40,21 @@ impl Costs {
     /// One of a unit.
     pub fn one(unit: &str) -> Self {
         Self(BTreeMap::from([(Text::from(unit), UnitAmount::ONE)]))
+    }
+
+    /// The costs that the headers of a value report.
+    pub fn of(headers: &Tags) -> Self {
+        let reported = headers.get(tags::COST_HEADER);
+        reported.and_then(|costs| costs.parse().ok()).unwrap_or_default()
+    }
+
+    /// Adds other costs.
+    pub fn plus(&mut self, other: &Self) {
+        for (unit, amount) in other.iter() {
+            // A sum has more units than one attempt may report.
+            let known = self.0.entry(unit.clone()).or_default();
+            *known = known.plus(amount);
+        }
     }
 
     pub fn is_empty(&self) -> bool {

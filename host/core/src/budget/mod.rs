@@ -148,8 +148,7 @@ impl Promise {
 impl Settlement {
     /// The costs that the value reports.
     pub fn costs(&self) -> Costs {
-        let reported = self.value.as_ref().and_then(|value| value.headers.get(tags::COST_HEADER));
-        reported.and_then(|costs| costs.parse().ok()).unwrap_or_default()
+        self.value.as_ref().map(|value| Costs::of(&value.headers)).unwrap_or_default()
     }
 }
 

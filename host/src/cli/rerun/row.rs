@@ -1,12 +1,14 @@
 //! The result of running one recorded execution again.
 
+use std::collections::BTreeMap;
+
 use segno_api::model::{
     DryAnswer, DryEnd, DryRun, DryStep, Forked, Invocation, InvocationState, InvocationSummary,
     OutcomeView, UnreadableRow,
 };
 use segno_client::ClientError;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 
 use super::path::ValueDifference;
 use crate::cli::show::{failure_line, function, plain};
@@ -94,6 +96,12 @@ pub(super) struct RerunRow {
     pub(super) unanswered: u32,
     /// Number of recorded commands that were not issued.
     pub(super) left_out: u32,
+    /// The costs that its calls reported, by unit.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) recorded_cost: BTreeMap<String, Number>,
+    /// The costs of those calls whose results the new run has.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) cost: BTreeMap<String, Number>,
     /// Length of the recorded execution.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) duration_ms: Option<i64>,
@@ -191,6 +199,8 @@ impl RerunSubject {
             answered: 0,
             unanswered: 0,
             left_out: 0,
+            recorded_cost: BTreeMap::new(),
+            cost: BTreeMap::new(),
             duration_ms: self.duration_ms,
             // Equal reasons are equal for executions with other ids.
             difference: Some(reason.replace(&format!("`{}`", self.id), "the execution")),
@@ -226,6 +236,8 @@ impl RerunSubject {
             answered: count(run.steps.iter().filter(is_answered).count()),
             unanswered: count(run.steps.iter().filter(has_none).count()),
             left_out: count(run.left_out.len()),
+            recorded_cost: run.recorded_cost,
+            cost: run.cost,
             difference: None,
             reason: None,
             asks,

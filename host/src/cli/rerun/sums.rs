@@ -3,9 +3,10 @@
 use std::{cmp::Reverse, collections::BTreeMap};
 
 use serde::Serialize;
+use serde_json::Number;
 
 use super::row::{RerunRow, RerunVerdict};
-use crate::cli::time::length;
+use crate::cli::{budget, time::length};
 
 /// The verdicts in the order of the sums, each with its words.
 const VERDICTS: [(RerunVerdict, &str); 6] = [
@@ -18,7 +19,7 @@ const VERDICTS: [(RerunVerdict, &str); 6] = [
 ];
 
 /// The sums over all executions.
-#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Default, PartialEq, Serialize)]
 pub(super) struct RerunSums {
     pub(super) executions: usize,
     pub(super) same: usize,
@@ -31,6 +32,12 @@ pub(super) struct RerunSums {
     pub(super) answered_commands: u64,
     /// Number of commands without a recorded answer.
     pub(super) unanswered_commands: u64,
+    /// The costs that the calls of the recorded executions reported, by unit.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) recorded_cost: BTreeMap<String, Number>,
+    /// The costs of those calls whose results the new runs have.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) cost: BTreeMap<String, Number>,
     /// Length of the recorded executions that were run.
     pub(super) duration_ms: i64,
 }
@@ -50,6 +57,8 @@ impl RerunSums {
             *sums.count_mut(row.verdict) += 1;
             sums.answered_commands += u64::from(row.answered);
             sums.unanswered_commands += u64::from(row.unanswered);
+            budget::add_costs(&mut sums.recorded_cost, &row.recorded_cost);
+            budget::add_costs(&mut sums.cost, &row.cost);
             if row.verdict != RerunVerdict::Skipped {
                 sums.duration_ms += row.duration_ms.unwrap_or_default();
             }
@@ -86,8 +95,17 @@ impl RerunSums {
         let counts: Vec<String> = counts.map(|(count, words)| format!("{count} {words}")).collect();
         let all = executions(self.executions);
         let (answered, new) = (self.answered_commands, self.unanswered_commands);
+        let cost = match self.recorded_cost.is_empty() {
+            true => String::new(),
+            false => {
+                let [recorded, taken] =
+                    [&self.recorded_cost, &self.cost].map(budget::costs_in_words);
+                let taken = if taken.is_empty() { "nothing".to_owned() } else { taken };
+                format!(" Recorded cost: {recorded}; of it taken over: {taken}.")
+            }
+        };
         format!(
-            "{all}: {}. Commands: {answered} answered from recordings, {new} new. Recorded in {}.",
+            "{all}: {}. Commands: {answered} answered from recordings, {new} new. Recorded in {}.{cost}",
             counts.join(", "),
             length(self.duration_ms)
         )
@@ -143,6 +161,8 @@ pub(super) mod tests {
             answered: 2,
             unanswered: 1,
             left_out: 0,
+            recorded_cost: BTreeMap::new(),
+            cost: BTreeMap::new(),
             duration_ms: Some(1_000),
             difference: difference.map(str::to_owned),
             reason: None,

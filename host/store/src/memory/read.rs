@@ -5,12 +5,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use async_trait::async_trait;
 use segno_core::{
     address,
-    budget::Budget,
+    budget::{Budget, Costs},
     graph::{NodeEvent, NodeRow},
     id::{ObjectId, PromiseId, ScheduleId, StreamId},
     invocation::Record,
     limit::{Limit, LimitName, LimitPosition, Partition, PartitionId},
-    promise::{Promise, PromiseState, Schedule, TaskState},
+    promise::{Promise, PromiseState, Schedule, Settlement, TaskState},
     saga::{Fact, FactKey},
     snapshot::Snapshot,
     stream::{DurableStream, StreamChunk},
@@ -114,6 +114,12 @@ impl Read for MemoryStore {
             })
         };
         Ok(ids.iter().map(|id| size(id).unwrap_or_default()).collect())
+    }
+
+    async fn costs(&self, ids: &[PromiseId]) -> Result<Vec<Costs>, StoreError> {
+        let kept = self.kept();
+        let costs = |id| kept.model.promise(id)?.settlement().map(Settlement::costs);
+        Ok(ids.iter().map(|id| costs(id).unwrap_or_default()).collect())
     }
 
     async fn stream(&self, id: &StreamId) -> Result<Option<DurableStream>, StoreError> {

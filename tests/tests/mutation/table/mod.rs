@@ -1,5 +1,6 @@
 //! The defects of the core: the error, its place, and the test that detects it.
 
+pub(super) mod budgets;
 pub(super) mod journals;
 pub(super) mod limits;
 pub(super) mod objects;

@@ -4,6 +4,7 @@ import { html, useEffect, useMemo, useRef, useState } from '../dom.js';
 import { get, path } from '../api.js';
 import { Command, segno } from '../command.js';
 import { Actions, describe } from '../execution/actions.js';
+import { Budget } from '../execution/budget.js';
 import { Graph } from '../execution/graph.js';
 import { Journal } from '../execution/journal.js';
 import { Logs } from '../execution/logs.js';
@@ -150,6 +151,7 @@ function Shown({ id, invocation, why, described, tab, stream, version, again }) 
       waiters.length > 0 && ['Awaited by', waiters.slice(0, 5).map((waiter) => html`<${Id} id=${waiter} most=${50} /> `)],
       invocation.progress && ['Progress', html`<${Text} text=${JSON.stringify(invocation.progress.value)} most=${200} more />, <${Time} at=${invocation.progress.at_ms} />`],
     ]} />
+    ${(invocation.budget || []).length > 0 && html`<${Budget} id=${invocation.id} budget=${invocation.budget} />`}
     <div class="io short">
       <section aria-label="Input"><h2>Input</h2><${Json} value=${invocation.input} label="the input" /></section>
       ${invocation.output !== undefined && html`<section aria-label="Output"><h2>Output</h2><${Json} value=${invocation.output} label="the output" /></section>`}

@@ -8,11 +8,13 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use segno_core::{
+    budget::Costs,
     id::{CommandIndex, PromiseId},
     invocation::{CommandKind, IssuedCommand, Outcome as Stored, Record, RecordBody},
     time::Timestamp,
 };
 use segno_guest::{Completion as Told, Event, GuestError, Outcome, Payload, Signal};
+use segno_store::StoreError;
 
 use super::{
     DryRunStream, ForkError, ForkPrefix, MissingAnswer, ReplayedFork, rehearsed::locked,
@@ -30,6 +32,8 @@ const TIMERS: u32 = 1_000;
 /// Maximum number of commands that the policy answers, since a workflow may repeat a failed one for
 /// ever.
 const SUBSTITUTES: u32 = 1_000;
+/// Number of calls whose costs are read at once.
+const COSTS_PAGE: usize = 1_000;
 
 /// The result of a dry run: the continuation of a fork, as far as the original journal answers it.
 #[derive(Debug)]
@@ -43,6 +47,10 @@ pub struct DryRun {
     /// Commands that the original invocation issued after the beginning of the fork, and that the
     /// fork did not issue.
     pub left_out: Vec<(CommandIndex, IssuedCommand)>,
+    /// The costs that the calls of the original reported.
+    pub recorded_cost: Costs,
+    /// The costs of those calls whose results the fork has.
+    pub cost: Costs,
     /// The streams of both, by name.
     pub streams: Vec<DryRunStream>,
 }
@@ -138,7 +146,8 @@ pub async fn forward(
     };
     streams.reach(u32::MAX, &script.used);
     let settlement = prefix.row.promise.settlement();
-    Ok(script.into_run(end, settlement.map(values::outcome), streams.compared()))
+    let costs = script.costs(host, prefix.row.promise.id()).await?;
+    Ok(script.into_run(end, settlement.map(values::outcome), costs, streams.compared()))
 }
 
 /// The completions of the open commands.
@@ -338,10 +347,33 @@ impl OriginalJournal {
         Event::Completed(Told { command, outcome })
     }
 
+    /// The costs of all calls of the original, and of those whose results the fork has.
+    async fn costs(&self, host: &Host, original: &PromiseId) -> Result<[Costs; 2], StoreError> {
+        let calls = self
+            .commands
+            .iter()
+            .enumerate()
+            .filter(|(_, asked)| matches!(asked.kind, CommandKind::Call | CommandKind::Http));
+        let calls: Vec<u32> = calls.map(|(index, _)| index as u32).collect();
+        let mut all = [Costs::default(), Costs::default()];
+        for page in calls.chunks(COSTS_PAGE) {
+            let ids: Vec<PromiseId> =
+                page.iter().map(|index| original.command(CommandIndex(*index))).collect();
+            for (index, costs) in page.iter().zip(host.store.read().costs(&ids).await?) {
+                all[0].plus(&costs);
+                if *index < self.before || self.used.contains(index) {
+                    all[1].plus(&costs);
+                }
+            }
+        }
+        Ok(all)
+    }
+
     fn into_run(
         mut self,
         end: DryRunEnd,
         recorded_end: Option<Outcome>,
+        [recorded_cost, cost]: [Costs; 2],
         streams: Vec<DryRunStream>,
     ) -> DryRun {
         let completes = |kind: CommandKind| kind.completes();
@@ -365,6 +397,7 @@ impl OriginalJournal {
             .map(|(index, asked)| (index as u32, asked))
             .filter(|(index, _)| *index >= self.before && !self.used.contains(index))
             .map(|(index, asked)| (CommandIndex(index), asked));
-        DryRun { steps, end, recorded_end, left_out: left_out.collect(), streams }
+        let left_out = left_out.collect();
+        DryRun { steps, end, recorded_end, left_out, recorded_cost, cost, streams }
     }
 }

@@ -46,8 +46,8 @@ pub struct ForkedInvocation {
 }
 
 impl ForkedInvocation {
-    /// A new invocation `id` of the function of `promise`, with the same input, labels, rights and
-    /// time limit. It runs `module`, under the name `alias` if one is given.
+    /// A new invocation `id` of the function of `promise`, with the same input, labels, rights,
+    /// budget and time limit. It runs `module`, under the name `alias` if one is given.
     pub fn of(
         promise: &Promise,
         id: PromiseId,
@@ -56,7 +56,9 @@ impl ForkedInvocation {
         now: Timestamp,
     ) -> Self {
         let spec = &promise.spec;
-        let is_kept = |name: &str| name.starts_with(tags::LABEL_PREFIX) || name == tags::RIGHTS;
+        let is_kept = |name: &str| {
+            name.starts_with(tags::LABEL_PREFIX) || [tags::RIGHTS, tags::BUDGET].contains(&name)
+        };
         let kept = spec.tags.iter().filter(|(name, _)| is_kept(name));
         let mut new_tags: Tags = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
         let name = alias.map_or_else(|| target::module_of(promise), str::to_owned);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use segno_core::{id::PromiseId, promise::Task};
+use segno_core::{budget::Costs, id::PromiseId, promise::Task};
 
 use super::{DatabaseSession, Parameter, Select, large_values::chunks_of};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     sql::{
         self, RowFields, SqlFailure, StoredPromise,
         large_value::{ChunkList, ChunkSet},
-        promise_columns, promise_tables,
+        promise_columns, promise_tables, rows,
     },
 };
 
@@ -35,6 +35,13 @@ const SIZES: Select = Select::differing(
        FROM json_each($1) wanted JOIN promises p ON p.id = wanted.value",
     "SELECT p.id, coalesce(p.param_bytes, octet_length(p.param)), coalesce(p.value_bytes, octet_length(p.value), 0)
        FROM promises p WHERE p.id = ANY($1::text[])",
+);
+
+const COSTS: Select = Select::differing(
+    "SELECT p.id, p.value_headers FROM json_each($1) wanted JOIN promises p ON p.id = wanted.value
+      WHERE p.value_headers IS NOT NULL",
+    "SELECT p.id, p.value_headers FROM promises p
+      WHERE p.id = ANY($1::text[]) AND p.value_headers IS NOT NULL",
 );
 
 const WAITS: Select = Select::common(
@@ -77,6 +84,20 @@ pub(super) async fn sizes(
         by_id.insert(id, size);
     }
     Ok(ids.iter().map(|id| by_id.get(id).copied().unwrap_or_default()).collect())
+}
+
+/// The costs that the outcomes of these promises report, in the order of `ids`.
+pub(super) async fn costs(
+    session: &mut impl DatabaseSession,
+    ids: &[PromiseId],
+) -> Result<Vec<Costs>, SqlFailure> {
+    let mut by_id = BTreeMap::new();
+    for row in &session.all(&COSTS, &[Parameter::ids(ids)]).await? {
+        let id = sql::id(row, 0)?;
+        let headers = row.text(1)?.map(|json| rows::tags(&json, &id)).transpose()?;
+        by_id.insert(id, headers.as_ref().map(Costs::of).unwrap_or_default());
+    }
+    Ok(ids.iter().map(|id| by_id.remove(id).unwrap_or_default()).collect())
 }
 
 /// The promises that `id` awaits, and those that await it.

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use segno_core::{
-    budget::Budget,
+    budget::{Budget, Costs},
     graph::{NodeEvent, NodeRow},
     id::{Digest, ObjectId, PromiseId, ScheduleId, StreamId},
     invocation::Record,
@@ -211,6 +211,12 @@ impl<D: SqlDialect> Read for Reader<D> {
         let name = "read sizes of promises";
         let mut connection = self.connection(name).await?;
         promises::sizes(&mut *connection, ids).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn costs(&self, ids: &[PromiseId]) -> Result<Vec<Costs>, StoreError> {
+        let name = "read costs";
+        let mut connection = self.connection(name).await?;
+        promises::costs(&mut *connection, ids).await.map_err(failed::<D, _>(name))
     }
 
     async fn stream(&self, id: &StreamId) -> Result<Option<DurableStream>, StoreError> {
