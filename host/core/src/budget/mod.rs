@@ -139,6 +139,12 @@ impl Promise {
         self.spec.tags.contains_key(tags::ACCOUNTS)
     }
 
+    /// True if the execution draws on a budget, or will when it is stored: the engine sets the
+    /// accounts then.
+    pub fn is_charged(&self) -> bool {
+        self.has_budget() || self.spec.tags.contains_key(tags::BUDGET)
+    }
+
     /// True if the execution has a budget of its own.
     pub fn is_account(&self) -> bool {
         self.accounts().first() == Some(self.id())

@@ -220,7 +220,7 @@ fn kept(
     costs: Costs,
 ) -> Vec<Command> {
     let mut commands = Vec::with_capacity(3);
-    if promise.has_budget() && !costs.is_empty() {
+    if promise.is_charged() && !costs.is_empty() {
         let claim = session.active.claim.clone();
         commands.push(Command::BudgetCharge { claim, begins: false, costs });
     }

@@ -7,7 +7,6 @@ use segno_core::{
     command::Command,
     promise::Promise,
     reply::{Refusal, Reply},
-    tags,
     time::Millis,
 };
 use segno_guest::{Failure, Payload};
@@ -37,8 +36,7 @@ impl AttemptStart {
         Self {
             session,
             is_bounded,
-            // One that is stored with its first commit has no accounts here yet.
-            is_charged: promise.has_budget() || promise.spec.tags.contains_key(tags::BUDGET),
+            is_charged: promise.is_charged(),
             begun: CancellationToken::new(),
             spent: Arc::default(),
             stopped: CancellationToken::new(),
