@@ -1,6 +1,7 @@
 // Durable functions for Segno.
 
 export { activity, type ActivityContext, type ActivityOptions, type Files } from './core/activity.js';
+export type { Budget, BudgetLimits, BudgetUnit, SpentBudget } from './core/budget.js';
 export type {
   Call,
   ObjectContext,

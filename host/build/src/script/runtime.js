@@ -3,6 +3,7 @@
 import * as activity from 'segno:workflow/activity@0.2.0';
 import * as activityStreams from 'segno:workflow/activity-streams@0.2.0';
 import * as configuration from 'segno:workflow/configuration@0.2.0';
+import * as costs from 'segno:workflow/costs@0.2.0';
 import * as files from 'segno:workflow/files@0.2.0';
 import * as generations from 'segno:workflow/generations@0.2.0';
 import * as journal from 'segno:workflow/journal@0.2.0';
@@ -17,6 +18,7 @@ globalThis.segnoContract = {
   activity,
   'activity-streams': activityStreams,
   configuration,
+  costs,
   files,
   generations,
   journal,

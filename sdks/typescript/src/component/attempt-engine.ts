@@ -3,6 +3,7 @@
 import * as activity from 'segno:workflow/activity@0.2.0';
 import * as streams from 'segno:workflow/activity-streams@0.2.0';
 import * as configuration from 'segno:workflow/configuration@0.2.0';
+import * as costs from 'segno:workflow/costs@0.2.0';
 import * as files from 'segno:workflow/files@0.2.0';
 import type { AttemptEngine } from '../core/engine.js';
 import { Code, Failure } from '../core/failure.js';
@@ -25,6 +26,7 @@ export const attemptEngine: AttemptEngine = {
   removeFile: (path) => refusable(() => files.remove(path)),
   keptOfStream: (name) => Number(refusable(() => streams.kept(name))),
   appendToStream: (name, contentType, item) => refusable(() => streams.append(name, contentType, item)),
+  reportCost: (unit, millionths) => refusable(() => costs.report(unit, millionths)),
 };
 
 /** What the host refuses is thrown as a `Failure`: that of the contract is the payload of what QuickJS throws. */

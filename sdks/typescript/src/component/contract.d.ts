@@ -72,6 +72,10 @@ declare module 'segno:workflow/activity-streams@0.2.0' {
   export function append(name: string, contentType: string, item: Payload): void;
 }
 
+declare module 'segno:workflow/costs@0.2.0' {
+  export function report(unit: string, millionths: number): void;
+}
+
 declare module 'segno:workflow/activity@0.2.0' {
   type Payload = import('../core/engine.js').Payload;
   type Request = import('../core/engine.js').HttpRecord;

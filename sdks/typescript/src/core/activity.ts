@@ -56,6 +56,11 @@ export interface ActivityContext {
   heartbeat(progress?: unknown): boolean;
   /** A stream of the workflow that called this activity, or of this call if nobody did. */
   stream(name: string, options?: StreamOptions): ActivityStream;
+  /**
+   * Reports a cost of this attempt, which budgets are charged with at its end, also if it fails: `ctx.cost('tokens', 812)`.
+   * Several reports of a unit add up. An amount is rounded to six decimal places.
+   */
+  cost(unit: string, amount: number): void;
   /** Sends one request, if the host's policy allows its address. Nothing is retried here. `fetch` does the same. */
   http(request: string | HttpRequest): Promise<HttpResponse>;
   /** A setting of this module in the host's policy.toml. A `Failure` 403 says that it is not set. */

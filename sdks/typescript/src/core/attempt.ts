@@ -1,6 +1,7 @@
 // One attempt of an activity.
 
 import type { ActivityContext, Files } from './activity.js';
+import { reportCost } from './budget.js';
 import type { Definition } from './definition.js';
 import type { AttemptEngine, AttemptFacts, Level, Outcome, Payload } from './engine.js';
 import { checked, failed, inputOf, success } from './execution.js';
@@ -110,6 +111,7 @@ export class ActivityAttempt implements Scope {
         return stops;
       },
       stream: (name, options) => activityStream(engine, name, options),
+      cost: (unit, amount) => reportCost(engine, unit, amount),
       http: (request) => this.#http(request),
       env: (name) => engine.env(name),
       secret: (name) => engine.secret(name),

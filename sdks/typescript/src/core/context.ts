@@ -1,5 +1,6 @@
 // The context of a workflow: the second argument of its function, as its author sees it.
 
+import type { Budget } from './budget.js';
 import type { Callable } from './definition.js';
 import type { Duration, Instant } from './duration.js';
 import type { Failure } from './failure.js';
@@ -96,6 +97,9 @@ export interface WorkflowContext<T extends ContextTypes = { signals: {}; promise
   send(target: string, input?: unknown, options?: SendOptions): Promise<string>;
   /** The functions of an object of this module: `ctx.object(Account, 'ada').deposit(100)`. */
   object<F extends Record<string, any>>(kind: ObjectType<F, any, any>, key: string): ObjectCalls<F>;
+
+  /** What is left for this invocation, by unit: of its budget, or of one above it that has less left. */
+  budget(): Call<Budget>;
 
   /** Waits. A sleep may last for years. `setTimeout` does the same with a callback. */
   sleep(length: Duration, options?: Pick<CallOptions, 'signal'>): Call<void>;

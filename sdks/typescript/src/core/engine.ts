@@ -148,6 +148,7 @@ export interface AttemptEngine {
   removeFile(path: string): void;
   keptOfStream(name: string): number;
   appendToStream(name: string, contentType: string, item: Payload): void;
+  reportCost(unit: string, millionths: number): void;
 }
 
 /** The answer to a request of an activity. */

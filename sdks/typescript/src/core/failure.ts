@@ -1,9 +1,13 @@
 // Failures: the errors that are outcomes.
 
+import type { SpentBudget } from './budget.js';
+
 /** Codes with a meaning for the host. They read as in HTTP. */
 export const Code = {
   /** An input or a value does not fit. */
   BadInput: 400,
+  /** A budget has nothing left: the attempt did not begin. */
+  BudgetSpent: 402,
   /** There is no such function, promise or file. */
   NotFound: 404,
   /** A deadline passed. */
@@ -26,7 +30,7 @@ export const Code = {
  * defect: the execution halts and continues on mended code.
  *
  * ```ts
- * throw new Failure(402, 'the card was declined', { limit: '1000.00' });
+ * throw new Failure(422, 'the card was declined', { limit: '1000.00' });
  * ```
  */
 export class Failure extends Error {
@@ -54,6 +58,15 @@ export class Failure extends Error {
   /** True if it is a cancellation. */
   get isCancelled(): boolean {
     return this.code === Code.Cancelled;
+  }
+
+  /** The budget that has nothing left, if that is the reason why the call failed. */
+  get spentBudget(): SpentBudget | undefined {
+    if (this.code !== Code.BudgetSpent) return undefined;
+    const given = this.details as { sagas?: unknown; details?: unknown } | undefined;
+    // The report of a saga encloses the details of its reason.
+    const told = (Array.isArray(given?.sagas) ? given.details : given) as Partial<SpentBudget> | undefined;
+    return typeof told?.account === 'string' && typeof told.units === 'object' ? (told as SpentBudget) : undefined;
   }
 
   /** True if an activity that fails with it is not tried again. */

@@ -1,5 +1,6 @@
 // The options of calls and functions, from the author's form to the host's.
 
+import { BUDGET_LABEL, type BudgetLimits, limitsText } from './budget.js';
 import { type Duration, type Instant, instantMs, milliseconds } from './duration.js';
 import type { CallRecord, RetryRecord } from './engine.js';
 
@@ -29,6 +30,8 @@ export interface CallOptions {
   retry?: RetryOptions;
   /** Labels by which the call can be listed. */
   labels?: Readonly<Record<string, string>>;
+  /** The budget of the call and everything below it. What it spends, the budgets above it spend as well. */
+  budget?: BudgetLimits;
   /** Cancels the call when it is aborted. */
   signal?: AbortSignal;
 }
@@ -41,7 +44,7 @@ export interface SendOptions extends Omit<CallOptions, 'signal'> {
   startAt?: Instant;
 }
 
-const CALL_OPTIONS = ['timeout', 'attemptTimeout', 'retry', 'labels', 'signal'];
+const CALL_OPTIONS = ['timeout', 'attemptTimeout', 'retry', 'labels', 'budget', 'signal'];
 const RETRY_OPTIONS = ['initial', 'factor', 'max', 'jitter', 'maxAttempts', 'nonRetryable'];
 
 /** Refuses an option that does not exist. */
@@ -83,7 +86,7 @@ export function retryRecord(retry: RetryOptions): RetryRecord {
 /** The options of a call in the host's form. */
 export function callRecord(options: CallOptions, what: string, more: readonly string[] = []): CallRecord {
   checkOptions(options, more.length === 0 ? CALL_OPTIONS : [...CALL_OPTIONS, ...more], what);
-  const { timeout, attemptTimeout, retry, labels } = options;
+  const { timeout, attemptTimeout, retry, labels, budget } = options;
   const pairs = labels === undefined ? [] : Object.entries(labels).map(([name, value]): [string, string] => {
     if (typeof value !== 'string') throw new TypeError(`the label \`${name}\` of ${what} is ${String(value)}, and has to be a text`);
     return [name, value];
@@ -92,6 +95,8 @@ export function callRecord(options: CallOptions, what: string, more: readonly st
     // The contract has a label for the limit of an attempt.
     pairs.push(['segno:attempt-timeout-ms', String(milliseconds(attemptTimeout, '`attemptTimeout`'))]);
   }
+  const limits = budget === undefined ? undefined : limitsText(budget);
+  if (limits !== undefined) pairs.push([BUDGET_LABEL, limits]);
   return {
     timeoutMs: timeout === undefined ? undefined : milliseconds(timeout, '`timeout`'),
     startAtMs: undefined,

@@ -1,5 +1,6 @@
 // The context of a workflow over its execution.
 
+import { BUDGET_FUNCTION } from './budget.js';
 import type { Call, ObjectCalls, Signal, SignalOptions, WorkflowContext } from './context.js';
 import { type Callable, addressOf, naming } from './definition.js';
 import { type Duration, type Instant, instantMs, milliseconds } from './duration.js';
@@ -117,6 +118,7 @@ function commands(execution: WorkflowExecution): object {
   return {
     call,
     send,
+    budget: () => call(BUDGET_FUNCTION),
     object: (kind: ObjectType, key: string) => objectCalls(kind, key, call, send),
     sleep: (length: Duration, options: Pick<CallOptions, 'signal'> = {}) => sleepUntil(engine.now() + milliseconds(length, 'the length of a sleep'), options),
     sleepUntil: (instant: Instant, options: Pick<CallOptions, 'signal'> = {}) => sleepUntil(instantMs(instant, 'the end of a sleep'), options),

@@ -2,6 +2,7 @@
 
 import { setTimeout } from 'node:timers';
 import { ActivityAttempt } from '../core/attempt.js';
+import { reportCost } from '../core/budget.js';
 import { defect } from '../core/defect.js';
 import type { Definition } from '../core/definition.js';
 import type { AttemptEngine, CallRecord, HttpAnswer, HttpRecord, Level, Outcome, Payload, RetryRecord } from '../core/engine.js';
@@ -9,6 +10,7 @@ import { failed, success } from '../core/execution.js';
 import { Failure, isFinal } from '../core/failure.js';
 import { retryRecord } from '../core/retry.js';
 import { decode } from '../core/value.js';
+import { AttemptCosts, type TestBudgets } from './budgets.js';
 import type { Double, Doubles } from './doubles.js';
 import { drained, within } from './scopes.js';
 import { inProject } from './stack.js';
@@ -31,6 +33,7 @@ const DEFAULT_RETRY: RetryRecord = { initialMs: 500, factor: 2, maxMs: 60_000, j
 export interface AttemptWorld {
   readonly doubles: Doubles;
   readonly streams: TestStreams;
+  readonly budgets: TestBudgets;
   /** The invocation whose streams the attempts write. */
   readonly owner: string;
   now(): number;
@@ -59,8 +62,12 @@ export class Attempts {
 
   /** Makes one attempt. Gives the outcome, or the delay before the next attempt. */
   async next(): Promise<{ outcome: Outcome } | { delayMs: number }> {
+    const spent = this.#isCounted ? this.world.budgets.begin(this.key) : undefined;
+    if (spent !== undefined) return { outcome: spent };
     this.#attempt += 1;
-    const outcome = await this.#outcome();
+    const costs = new AttemptCosts();
+    const outcome = await this.#outcome(costs);
+    this.world.budgets.spend(this.key, costs.spent);
     if (outcome.tag === 'success') return { outcome };
     const { code, message } = outcome.val;
     const { maxAttempts = Number.POSITIVE_INFINITY, nonRetryable, initialMs, factor, maxMs } = this.#retry;
@@ -72,25 +79,31 @@ export class Attempts {
     return { delayMs: Math.min(Math.floor(initialMs * factor ** (this.#attempt - 1)), maxMs) };
   }
 
+  /** True for an activity or a request. A double of a workflow makes no attempts on a host. */
+  get #isCounted(): boolean {
+    const { subject } = this;
+    return subject.kind !== 'double' || (subject.definition?.kind !== 'workflow' && !subject.name.startsWith('segno:'));
+  }
+
   get #what(): string {
     const { subject } = this;
     if (subject.kind === 'http') return `${subject.request.method} ${subject.request.url}`;
     return `\`${subject.kind === 'double' ? subject.name : subject.definition.title}\``;
   }
 
-  async #outcome(): Promise<Outcome> {
+  async #outcome(costs: AttemptCosts): Promise<Outcome> {
     const { subject } = this;
     switch (subject.kind) {
       case 'activity':
-        return this.#perform(subject.definition);
+        return this.#perform(subject.definition, costs);
       case 'double':
-        return this.#double(subject.name, subject.double);
+        return this.#double(subject.name, subject.double, costs);
       case 'http':
         return this.#request(subject.request).catch(failedWith);
     }
   }
 
-  async #perform(definition: Definition): Promise<Outcome> {
+  async #perform(definition: Definition, costs: AttemptCosts): Promise<Outcome> {
     const { world } = this;
     const facts = {
       invocation: this.key,
@@ -102,7 +115,7 @@ export class Attempts {
       deadlineMs: this.deadlineMs,
     };
     const streams = new AttemptStreams(world.streams, world.owner, this.key);
-    const attempt = new ActivityAttempt(definition, facts, this.#engine(streams));
+    const attempt = new ActivityAttempt(definition, facts, this.#engine(streams, costs));
     const describe = (error: unknown): string => {
       const { at, message } = defect(error, inProject, definition.made);
       return at === undefined ? message : `${at}: ${message}`;
@@ -116,9 +129,10 @@ export class Attempts {
     return { tag: 'failure', val: { ...settled.val, message: world.doubles.redacted(settled.val.message) } };
   }
 
-  async #double(name: string, double: Double): Promise<Outcome> {
+  async #double(name: string, double: Double, costs: AttemptCosts): Promise<Outcome> {
+    const cost = (unit: string, amount: number) => reportCost({ reportCost: (...told) => costs.report(...told) }, unit, amount);
     try {
-      const value = await double(decode(this.input), { attempt: this.#attempt, idempotencyKey: this.key });
+      const value = await double(decode(this.input), { attempt: this.#attempt, idempotencyKey: this.key, cost });
       return this.#withoutSecrets(name, success(value, `the result of the double of \`${name}\``));
     } catch (error) {
       return failedWith(error);
@@ -145,7 +159,7 @@ export class Attempts {
     return success(answerValue({ status, headers: answered, body }), 'a response');
   }
 
-  #engine(streams: AttemptStreams): AttemptEngine {
+  #engine(streams: AttemptStreams, costs: AttemptCosts): AttemptEngine {
     const { doubles } = this.world;
     return {
       heartbeat: (progress) => {
@@ -167,6 +181,7 @@ export class Attempts {
       removeFile: (path) => void doubles.files.delete(path),
       keptOfStream: (name) => streams.kept(name),
       appendToStream: (name, contentType, item) => streams.append(name, contentType, doubles.withoutSecrets(item)),
+      reportCost: (unit, millionths) => costs.report(unit, millionths),
     };
   }
 

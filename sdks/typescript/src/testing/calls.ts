@@ -1,5 +1,6 @@
 // The calls, sends and requests of workflows in a test.
 
+import { BUDGET_FUNCTION } from '../core/budget.js';
 import type { Definition } from '../core/definition.js';
 import { milliseconds } from '../core/duration.js';
 import type { CallRecord, Command, Level, Outcome, Payload } from '../core/engine.js';
@@ -27,6 +28,8 @@ export class Calls {
   /** Sends a durable request. */
   http(invocation: Invocation, index: number, { request, options }: Extract<Command, { kind: 'http' }>): void {
     const id = invocation.ids.get(index) ?? `${invocation.id}/${index}`;
+    const refused = this.#world.budgets.open(id, options, invocation.firstId);
+    if (refused !== undefined) return this.#world.answer(invocation, index, refused);
     const deadline = options.timeoutMs === undefined ? undefined : this.#world.nowMs + options.timeoutMs;
     const attempts = new Attempts(this.#attemptWorld(invocation), { kind: 'http', request }, { tag: 'json', val: 'null' }, id, options, deadline);
     this.#attempt(invocation, index, attempts, id);
@@ -38,6 +41,7 @@ export class Calls {
     return {
       doubles: world.scenario.doubles,
       streams: world.streams,
+      budgets: world.budgets,
       owner: caller.firstId,
       now: () => world.nowMs,
       log: (level: Level, message: string) => world.log(level, message),
@@ -64,6 +68,9 @@ export class Calls {
 
   /** Calls a function: it begins when everything that was ready has been told. */
   call(invocation: Invocation, index: number, child: string, address: string, input: Payload, options: CallRecord): void {
+    const tooDeep = this.#world.budgets.open(child, options, invocation.firstId);
+    if (tooDeep !== undefined) return this.#world.answer(invocation, index, tooDeep);
+    if (address === BUDGET_FUNCTION && !this.#world.scenario.doubles.functions.has(BUDGET_FUNCTION)) return this.#budget(invocation, index, child);
     if (address === GRAPH && !this.#world.scenario.doubles.functions.has(GRAPH)) return this.#graph(invocation, index, child, input, options);
     const { definition, double, object, name } = this.#target(invocation, address);
     const unfit = double === undefined ? misfit(definition?.options.input, decode(input)) : undefined;
@@ -88,6 +95,11 @@ export class Calls {
     const attempts = new Attempts(this.#attemptWorld(invocation), subject, input, child, options, deadline);
     this.#attempt(invocation, index, attempts, child);
     return this.deadline(invocation, index, deadline, child);
+  }
+
+  /** Answers what is left. */
+  #budget(invocation: Invocation, index: number, child: string): void {
+    this.#world.at(this.#world.nowMs, () => this.#world.answer(invocation, index, success(this.#world.budgets.least(child), 'what is left')));
   }
 
   /** Starts a run of a plan. */
@@ -148,7 +160,7 @@ export class Calls {
   send(invocation: Invocation, index: number, { function: address, input, options }: Extract<Command, { kind: 'send' }>): void {
     const { definition, double, object, name } = this.#target(invocation, address);
     const id = `${invocation.id}/${index}`;
-    const refused = object && definition && this.#accept(id, definition, object);
+    const refused = this.#world.budgets.open(id, options, invocation.firstId) ?? (object && definition && this.#accept(id, definition, object));
     if (refused !== undefined) return this.#world.answer(invocation, index, refused);
     this.#world.answer(invocation, index, success(id, 'an id'));
     this.#world.at(Math.max(this.#world.nowMs, options.startAtMs ?? 0), async () => {

@@ -9,6 +9,8 @@ export interface DoubleInfo {
   attempt: number;
   /** The idempotency key of the call. */
   idempotencyKey: string;
+  /** Reports a cost of the attempt, as `ctx.cost` does. */
+  cost(unit: string, amount: number): void;
 }
 
 /** A function in place of another one. */

@@ -4,5 +4,5 @@ export type { Answer, DoubleInfo, HttpDouble, SeenRequest } from './doubles.js';
 export type { JournalRecord } from './journal.js';
 export { ReplayDivergence } from './replay.js';
 export type { Asked, PromiseScript } from './scenario.js';
-export { type SeenSend, TestHost, type TestHostOptions } from './test-host.js';
+export { type RunOptions, type SeenSend, TestHost, type TestHostOptions } from './test-host.js';
 export type { LogLine } from './world.js';

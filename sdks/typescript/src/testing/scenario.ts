@@ -95,6 +95,14 @@ export interface PlannedSignal {
   afterMs: number;
 }
 
+/** Limits that a test sets during the run. */
+export interface PlannedLimits {
+  /** The execution whose budget it is. Default: the one under test. */
+  account: string | undefined;
+  limits: string;
+  afterMs: number;
+}
+
 /** The failure of an update that was not answered. */
 export const unanswered: FailureRecord = { code: 499, message: 'the invocation ended before it answered' };
 
@@ -122,4 +130,7 @@ export interface Scenario {
   signals: PlannedSignal[];
   asked: Asked<any>[];
   cancelAfterMs: number | undefined;
+  /** The budget of the run. */
+  budget: string | undefined;
+  raises: PlannedLimits[];
 }

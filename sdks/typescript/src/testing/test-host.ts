@@ -1,11 +1,14 @@
 // A host for tests: it runs workflows natively, in virtual time.
 
+import { type Budget, type BudgetLimits, limitsText } from '../core/budget.js';
+import type { Arguments } from '../core/context.js';
 import { type Callable, Definition, type Workflow } from '../core/definition.js';
 import { type Duration, type Instant, instantMs, milliseconds } from '../core/duration.js';
 import type { Level, Outcome } from '../core/engine.js';
 import { Code, Failure } from '../core/failure.js';
 import { Module } from '../core/module.js';
 import type { ObjectType } from '../core/object.js';
+import { checkOptions } from '../core/retry.js';
 import { validated } from '../core/schema.js';
 import { decode, encode } from '../core/value.js';
 import type { Query, Update } from '../core/workflow.js';
@@ -45,6 +48,12 @@ export interface TestHostOptions {
   replay?: boolean;
 }
 
+/** The options of a run. */
+export interface RunOptions {
+  /** The budget of the run and everything below it. */
+  budget?: BudgetLimits;
+}
+
 /** A send that a test has seen. */
 export interface SeenSend<In> {
   /** The input. */
@@ -54,7 +63,6 @@ export interface SeenSend<In> {
 }
 
 type InputOf<F> = F extends Callable<infer In, any> ? In : unknown;
-type Input<In> = [In] extends [undefined] | [void] ? [input?: undefined] : undefined extends In ? [input?: In] : [input: In];
 type QueriesOf<F> = F extends Workflow<any, any, infer T> ? (T extends { queries: infer Q } ? Q : {}) : {};
 type UpdatesOf<F> = F extends Workflow<any, any, infer T> ? (T extends { updates: infer U } ? U : {}) : {};
 type QueryIn<H> = H extends Query<any, infer I, any> ? I : unknown;
@@ -95,6 +103,8 @@ export class TestHost {
       signals: [],
       asked: [],
       cancelAfterMs: undefined,
+      budget: undefined,
+      raises: [],
     };
   }
 
@@ -139,6 +149,13 @@ export class TestHost {
   /** Cancels the workflow, this time after its start. */
   cancelAfter(delay: Duration): this {
     this.#scenario.cancelAfterMs = milliseconds(delay, 'the delay of the cancellation');
+    return this;
+  }
+
+  /** Sets limits during the run, as `segno budget set` does, `after` this time from its start. Default of `id`: the workflow under test. */
+  setBudget(limits: BudgetLimits, { after = 0, id }: { after?: Duration; id?: string } = {}): this {
+    const text = limitsText(limits);
+    if (text !== undefined) this.#scenario.raises.push({ account: id, limits: text, afterMs: milliseconds(after, '`after`') });
     return this;
   }
 
@@ -199,10 +216,10 @@ export class TestHost {
   // --- The run ---
 
   /** Runs a workflow, or an activity as a call of it. Gives its result, or throws its `Failure`. */
-  async run<In, Out>(target: Callable<In, Out>, ...given: Input<In>): Promise<Out> {
+  async run<In, Out>(target: Callable<In, Out>, ...given: Arguments<In, RunOptions>): Promise<Out> {
     const definition = this.#definitionOf(target);
     const name = this.#nameOf(target);
-    return this.#execute(definition, name, given[0], undefined) as Promise<Out>;
+    return this.#execute(definition, name, given, undefined) as Promise<Out>;
   }
 
   /** Runs one function of an object. */
@@ -210,14 +227,17 @@ export class TestHost {
     kind: ObjectType<F>,
     key: string,
     name: N,
-    ...given: Input<InputOf<F[N]>>
+    ...given: Arguments<InputOf<F[N]>, RunOptions>
   ): Promise<F[N] extends Callable<any, infer Out> ? Out : unknown> {
     const definition = this.#definitionOf(kind.functions[name]!);
     const address = `${this.#pathOf(kind, key)}/${definition.options.name ?? name}`;
-    return this.#execute(definition, definition.title, given[0], address) as Promise<any>;
+    return this.#execute(definition, definition.title, given, address) as Promise<any>;
   }
 
-  async #execute(definition: Definition, name: string, input: unknown, address: string | undefined): Promise<unknown> {
+  async #execute(definition: Definition, name: string, given: readonly [input?: unknown, options?: RunOptions], address: string | undefined): Promise<unknown> {
+    const [input, options = {}] = given;
+    checkOptions(options, ['budget'], `the run of \`${name}\``);
+    this.#scenario.budget = options.budget && limitsText(options.budget);
     try {
       return await this.#executed(definition, name, input, address);
     } catch (error) {
@@ -241,6 +261,7 @@ export class TestHost {
         world.close();
         signals.length = 0;
         asked.length = 0;
+        this.#scenario.raises.length = 0;
         this.#scenario.settlements = settlements.filter(({ key }) => !('object' in key));
         this.#scenario.cancelAfterMs = undefined;
         if (this.#replays) await this.replayCheck();
@@ -346,6 +367,11 @@ export class TestHost {
    */
   stream(name: string, id?: string): any {
     return this.#ran.streams.content(this.#invocation(id).firstId, name);
+  }
+
+  /** The budget of the run, or of a call that has its own: limits and use by unit. Default of `id`: the workflow under test. */
+  budget(id: string = this.#scenario.id): Budget {
+    return this.#ran.budgets.of(id);
   }
 
   /** The content of a file. */

@@ -1,10 +1,12 @@
 // The host's part in a test: it starts invocations, executes their commands, and advances virtual time.
 
+import { BUDGET_LABEL } from '../core/budget.js';
 import type { Definition } from '../core/definition.js';
 import type { Command, EngineEvent, Level, Outcome, Payload } from '../core/engine.js';
 import { success } from '../core/execution.js';
 import { Code } from '../core/failure.js';
 import { seedOf } from '../core/random.js';
+import { TestBudgets } from './budgets.js';
 import { Calls } from './calls.js';
 import { Invocation } from './invocation.js';
 import type { ObjectAddress, TestObject } from './objects.js';
@@ -37,6 +39,7 @@ export class World {
   readonly invocations = new Map<string, Invocation>();
   readonly scenario: Scenario;
   readonly streams = new TestStreams();
+  readonly budgets = new TestBudgets();
   /** Future actions, sorted by time and then by their definition. */
   readonly #due: { atMs: number; act: Action }[] = [];
   /** Invocations that have something to do. */
@@ -62,7 +65,9 @@ export class World {
       const { object: path, name: promise } = key as { object: string; name: string };
       this.at(this.nowMs + afterMs, async () => void this.#outside.settleOfObject(path, promise, await outcome(promise)));
     }
-    const { id } = this.scenario;
+    const { id, budget, raises } = this.scenario;
+    this.budgets.open(id, { labels: budget === undefined ? [] : [[BUDGET_LABEL, budget]] });
+    for (const { account = id, limits, afterMs } of raises) this.at(this.nowMs + afterMs, () => this.budgets.set(account, limits));
     if (object === undefined) this.root = this.begin(id, definition, name, input, undefined);
     else this.enter(id, definition, input, undefined, object, (begun) => (this.root = begun));
     for (;;) {

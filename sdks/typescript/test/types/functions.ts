@@ -1,6 +1,6 @@
 // What the compiler accepts and refuses. Each `@ts-expect-error` is an error that an author gets.
 
-import { type Failure, type Undo, activity, json, mapOf, object, query, remote, type, update, workflow } from '@segno/sdk';
+import { type BudgetUnit, Failure, type Undo, activity, json, mapOf, object, query, remote, type, update, workflow } from '@segno/sdk';
 import { TestHost } from '@segno/sdk/testing';
 import { type as ark } from 'arktype';
 import * as v from 'valibot';
@@ -18,6 +18,11 @@ export const charge = activity({ input: Order, output: z.string(), retry: { maxA
   ctx.stream('log', { contentType: 'text/plain' }).append('a');
   // @ts-expect-error: an activity closes no stream
   ctx.stream('tokens').close();
+  ctx.cost('tokens', 1234);
+  // @ts-expect-error: the amount is a number
+  ctx.cost('tokens', '1234');
+  // @ts-expect-error: the amount is missing
+  ctx.cost('tokens');
   // @ts-expect-error: `cent` is no field
   order.cent;
   return order.note;
@@ -52,6 +57,16 @@ export const order = workflow(
     ctx.call(charge, { id: 'a' });
     // @ts-expect-error: the input is missing
     ctx.call(charge);
+    await ctx.call(plain, 'a', { budget: { tokens: 20_000, usd: 1.5 } });
+    await ctx.send(plain, 'a', { budget: { tokens: 20_000 }, delay: '1d' });
+    // @ts-expect-error: a limit is a number
+    ctx.call(plain, 'a', { budget: { tokens: '20000' } });
+    const left = await ctx.budget();
+    is<Equal<typeof left.tokens, BudgetUnit | undefined>>();
+    const spent = new Failure(402, 'spent').spentBudget;
+    const account: string | undefined = spent?.account;
+    const used: number | undefined = spent?.units['tokens']?.spent;
+    console.log(account, used);
     // @ts-expect-error: there is no option `time`
     ctx.call(plain, 'a', { time: 1 });
     // @ts-expect-error: the input is a text
@@ -78,7 +93,7 @@ export const order = workflow(
     // @ts-expect-error: a workflow knows what it appended
     ctx.stream('tokens').kept();
     const saga = ctx.saga('trip');
-    await saga.call(plain, 'a', { compensate: undo });
+    await saga.call(plain, 'a', { compensate: undo, budget: { calls: 1 } });
     // @ts-expect-error: the compensation is of another step
     await saga.call(charge, { id: 'a', cents: 1 }, { compensate: undo });
     await ctx.sleep('1h').catch((error: Failure) => error.code);
@@ -145,6 +160,14 @@ export async function tests(): Promise<void> {
   const result: unknown[] = await t.run(order, { id: 'a', cents: 1 });
   // @ts-expect-error: a field is missing
   await t.run(order, { id: 'a' });
+  await t.run(order, { id: 'a', cents: 1 }, { budget: { calls: 3 } });
+  // @ts-expect-error: a limit is a number
+  await t.run(order, { id: 'a', cents: 1 }, { budget: { calls: '3' } });
+  // @ts-expect-error: there is no option `limits`
+  await t.run(order, { id: 'a', cents: 1 }, { limits: { calls: 3 } });
+  await t.run(poll, undefined, { budget: { calls: 3 } });
+  t.setBudget({ calls: 9 }, { after: '1h' }).on(charge, (_, { cost }) => (cost('usd', 0.1), 'a'));
+  const limit: number | undefined = t.budget().calls?.limit;
   const [first] = t.calls(charge);
   const cents: number | undefined = first?.cents;
   const answer: number = t.update(poll, 'vote', 'ada').answer();
@@ -153,10 +176,10 @@ export async function tests(): Promise<void> {
   t.update(poll, 'leave');
   // @ts-expect-error: it takes a text
   t.update(poll, 'vote', 7);
-  const balance: number = await t.runObject(Account, 'ada', 'deposit', 1);
+  const balance: number = await t.runObject(Account, 'ada', 'deposit', 1, { budget: { calls: 3 } });
   // @ts-expect-error: there is no such function
   await t.runObject(Account, 'ada', 'withdraw', 1);
-  console.log(result, cents, answer, votes, balance);
+  console.log(result, cents, answer, votes, balance, limit);
 }
 
 // Without an annotation a function takes nothing.
