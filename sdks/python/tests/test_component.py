@@ -59,6 +59,7 @@ def speak(text: str, ctx: ActivityContext) -> int:
     stream = ctx.stream("log", content_type="text/plain")
     stream.append(text)
     stream.append(b"\n")
+    ctx.cost("tokens", len(text) / 2)
     return stream.kept()
 
 
@@ -106,6 +107,8 @@ class Host:
             return self.types.HttpResponse(200, [("a", "b")], b"body")
         if interface == "activity_streams" and getattr(given[-1], "value", None) == '"refused"':
             raise fake_component.Refused(self.types.Failure(413, "too large", None))
+        if (interface, *given) == ("costs", "tokens", 2_000_000):
+            raise fake_component.Refused(self.types.Failure(400, "too much", None))
         if function == "kept":
             return 7
         if function == "env":
@@ -257,6 +260,9 @@ def test_streams_are_written(host: Host, exports: dict[str, Any]) -> None:
     text, data = [one for one in host.asked if one[0] == "append"][-2:]
     assert (text[1:3], text[3].value) == (("log", "text/plain"), '"a"')
     assert (type(data[3]).__name__, data[3].value) == ("Payload_Bytes", b"\n")
+    assert host.last("report") == ("report", "tokens", 500_000)
+    refused = exports["Functions"].perform("speak", json_of(host, "four"), facts).value
+    assert (refused.code, refused.message) == (400, "too much")
     refused = exports["Functions"].perform("speak", json_of(host, "refused"), facts).value
     assert (refused.code, refused.message) == (413, "too large")
 

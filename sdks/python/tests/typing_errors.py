@@ -27,6 +27,8 @@ class Order:
 @activity
 async def charge(order: Order, ctx: ActivityContext) -> str:
     ctx.stream("tokens").close()  # error
+    ctx.cost("tokens", "812")  # error
+    ctx.cost("tokens")  # error
     return order.id
 
 
@@ -54,12 +56,14 @@ async def order(order: Order, ctx: Context) -> str:
     number: int = await ctx.call(charge, order)  # error
     await ctx.call(charge, order, timeuot="1m")  # error
     await ctx.call(ping, 1)  # error
+    await ctx.call(charge, order, budget={"calls": "1"})  # error
+    left: int = (await ctx.budget())["calls"]  # error
     await ctx.object(Cart, "ada").add(3)  # error
     await ctx.saga("a").call(charge, order, compensate=refund)  # error
     answer: str = await ctx.signal("go", bool)  # error
     ctx.stream("log", type="text/plain")  # error
     ctx.stream("tokens").kept()  # error
-    return number, answer  # error
+    return number, answer, left  # error
 
 
 @graph
@@ -72,4 +76,5 @@ def charges(g: GraphBuilder, order: Place[Order]) -> Output[int]:
 def test() -> None:
     TestHost().run(charges, "o-1")  # error
     TestHost().run(order, "o-1")  # error
+    TestHost().run(order, Order("a"), budget={"calls": "1"})  # error
     TestHost().on(charge, 5)  # error

@@ -1,11 +1,14 @@
 """A program whose types are right: mypy and pyright find nothing. The comments of `assert_type` are what they infer."""
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, assert_type
 
 from segno_sdk import (
     ActivityContext,
     ActivityStream,
+    BudgetSpent,
+    BudgetUnit,
     Call,
     Context,
     GraphBuilder,
@@ -35,6 +38,9 @@ class Order:
 async def charge(order: Order, ctx: ActivityContext) -> str:
     assert_type(ctx.stream("tokens"), ActivityStream)
     assert_type(ctx.stream("log", content_type="text/plain").kept(), int)
+    ctx.cost("tokens", 812)
+    ctx.cost("usd", 0.0042)
+    ctx.cost("usd", Decimal("0.0042"))
     return order.id
 
 
@@ -62,11 +68,19 @@ async def order(order: Order, ctx: Context) -> str:
     assert_type(await ctx.call("other", 1), Any)
     assert_type(await ctx.promise("answer", int), int)
     assert_type(await ctx.run("draw", lambda: 1), int)
+    assert_type(await ctx.budget(), dict[str, BudgetUnit])
+    try:
+        assert_type(await ctx.call(charge, order, budget={"tokens": 20_000, "usd": Decimal("1.5")}), str)
+    except BudgetSpent as spent:
+        assert_type(spent.account, str)
+        assert_type(spent.units["usd"].remaining, float)
+    await ctx.send(plain, order, budget={"calls": 1}, delay="1d")
+    await ctx.http("GET", "https://example.org", budget={"calls": 1})
     assert_type(ctx.stream("tokens"), WorkflowStream)
     ctx.stream("log", content_type="text/plain").append(order.id)
     async with ctx.saga("pay") as saga:
-        assert_type(await saga.call(charge, order, compensate=refund), str)
-    assert_type(await ctx.object(Cart, "ada").add("hat"), int)
+        assert_type(await saga.call(charge, order, compensate=refund, budget={"calls": 1}), str)
+    assert_type(await ctx.object(Cart, "ada").add("hat", budget={"calls": 1}), int)
     assert_type(await ctx.object(Cart, "ada").read(), list[str])
     return await ctx.send(order_again, order)
 
@@ -116,8 +130,11 @@ def test() -> None:
     host = TestHost()
     host.on(charge, lambda order: order.id)
     host.on(charge, "receipt")
-    host.on("other", 1)
+    host.on("other", 1, costs={"usd": 0.1})
     assert_type(host.calls(charge), list[Order])
     assert_type(host.run(order, Order("a")), str)
+    assert_type(host.run(order, Order("a"), budget={"calls": 3}), str)
+    host.set_budget({"calls": 9}, after="1h")
+    assert_type(host.budget()["calls"].limit, float)
     assert_type(host.run(charges, Order("a")), tuple[str, str | None])
     assert_type(host.run_object(Cart.add, "ada", "hat"), int)

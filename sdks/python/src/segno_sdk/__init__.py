@@ -19,10 +19,11 @@ Tests: `segno_sdk.testing`. Requests: `segno_sdk.http`.
 
 from . import http
 from .core.attempt import ActivityContext, Files
+from .core.budget import BudgetLimits, BudgetUnit
 from .core.context import Context, Signal
 from .core.defect import Defect
 from .core.duration import Duration
-from .core.failure import Failure, NotAvailable, NotDeterministic, NotJson, TimedOut
+from .core.failure import BudgetSpent, Failure, NotAvailable, NotDeterministic, NotJson, TimedOut
 from .core.function import Activity, Function, Workflow, activity, workflow
 from .core.graph.builder import GraphBuilder
 from .core.graph.definition import Graph, graph
@@ -40,6 +41,9 @@ __all__ = [
     "Activity",
     "ActivityContext",
     "ActivityStream",
+    "BudgetLimits",
+    "BudgetSpent",
+    "BudgetUnit",
     "Call",
     "Command",
     "Condition",
@@ -83,5 +87,5 @@ __all__ = [
 __version__ = "0.1.0"
 
 # Tracebacks name them as they are imported.
-for _error in (Defect, Failure, NotAvailable, NotDeterministic, NotJson, TimedOut):
+for _error in (BudgetSpent, Defect, Failure, NotAvailable, NotDeterministic, NotJson, TimedOut):
     _error.__module__ = __name__

@@ -7,6 +7,7 @@ from componentize_py_types import Err
 from wit_world.imports import activity as wit_activity
 from wit_world.imports import activity_streams as wit_activity_streams
 from wit_world.imports import configuration as wit_configuration
+from wit_world.imports import costs as wit_costs
 from wit_world.imports import files as wit_files
 from wit_world.imports import generations as wit_generations
 from wit_world.imports import journal as wit_journal
@@ -194,3 +195,6 @@ class HostAttempt:
 
     def stream_append(self, name: str, content_type: str, item: Payload) -> None:
         refusable(wit_activity_streams.append, name, content_type, to_payload(item))
+
+    def cost_report(self, unit: str, millionths: int) -> None:
+        refusable(wit_costs.report, unit, millionths)

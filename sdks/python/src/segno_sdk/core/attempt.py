@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from .. import http as web
 from ..codec import ANY, codec_of, decoded, encoded
 from . import current
+from .budget import Amount, millionths
 from .defect import Defect, report, shown_file
 from .duration import instant_of
 from .engine import (
@@ -24,7 +25,7 @@ from .engine import (
     Outcome,
     Success,
 )
-from .failure import OTHER, REFUSED, Failure, NotAvailable, NotJson
+from .failure import BAD_INPUT, OTHER, REFUSED, Failure, NotAvailable, NotJson
 from .function import Activity
 from .loop import Loop
 from .options import unknown_name
@@ -119,6 +120,18 @@ class ActivityContext:
     def stream(self, name: str, *, content_type: str = JSON_TYPE) -> ActivityStream:
         """A stream of the workflow that called this activity, or of this call if no workflow did."""
         return ActivityStream(self._engine, name, content_type)
+
+    def cost(self, unit: str, amount: Amount) -> None:
+        """Reports a cost of this attempt: `ctx.cost("tokens", 812)`. Several reports of a unit add up.
+
+        Budgets are charged with it at the end of the attempt, also if it fails. An amount is rounded to six decimal places.
+        """
+        try:
+            exact = millionths(unit, amount)
+        except ValueError as fault:
+            # It is final: another attempt would have the same fault.
+            raise Failure(BAD_INPUT, f"the cost is refused: {fault}") from None
+        self._engine.cost_report(unit, exact)
 
     def http(self, method: str, url: str, *, params: web.Params | None = None, headers: web.Headers | None = None, json: Any = None, data: Mapping[str, Any] | str | bytes | None = None, auth: tuple[str, str] | None = None) -> web.SentResponse:  # fmt: skip
         """Sends one request, if the policy of the host allows the address. Nothing is repeated here. May be awaited."""

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from .. import http as web
 from ..codec import ANY, EXACT, Codec, codec_of, decoded, encoded
+from .budget import BUDGET_FUNCTION, BudgetLimits, BudgetUnit
 from .defect import Defect, calling_place, report
 from .duration import LATEST_MS, Duration, instant_ms, instant_of, milliseconds
 from .engine import FailureRecord, Level, Success
@@ -113,17 +114,17 @@ class Context:
     # Calls.
 
     @overload
-    def call(self, function: Function[None, Out], /, *, timeout: Duration | None = None, attempt_timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Call[Out]: ...  # fmt: skip
+    def call(self, function: Function[None, Out], /, *, timeout: Duration | None = None, attempt_timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None, budget: BudgetLimits | None = None) -> Call[Out]: ...  # fmt: skip
     @overload
-    def call(self, function: Function[In, Out], input: In, /, *, timeout: Duration | None = None, attempt_timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Call[Out]: ...  # fmt: skip
+    def call(self, function: Function[In, Out], input: In, /, *, timeout: Duration | None = None, attempt_timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None, budget: BudgetLimits | None = None) -> Call[Out]: ...  # fmt: skip
     @overload
-    def call(self, function: FunctionReference[None, Out], /, *, timeout: Duration | None = None, attempt_timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Call[Out]: ...  # fmt: skip
+    def call(self, function: FunctionReference[None, Out], /, *, timeout: Duration | None = None, attempt_timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None, budget: BudgetLimits | None = None) -> Call[Out]: ...  # fmt: skip
     @overload
-    def call(self, function: FunctionReference[In, Out], input: In, /, *, timeout: Duration | None = None, attempt_timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Call[Out]: ...  # fmt: skip
+    def call(self, function: FunctionReference[In, Out], input: In, /, *, timeout: Duration | None = None, attempt_timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None, budget: BudgetLimits | None = None) -> Call[Out]: ...  # fmt: skip
     @overload
-    def call(self, function: str, input: Any = None, /, *, result: type[T], timeout: Duration | None = None, attempt_timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Call[T]: ...  # fmt: skip
+    def call(self, function: str, input: Any = None, /, *, result: type[T], timeout: Duration | None = None, attempt_timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None, budget: BudgetLimits | None = None) -> Call[T]: ...  # fmt: skip
     @overload
-    def call(self, function: str, input: Any = None, /, *, timeout: Duration | None = None, attempt_timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Call[Any]: ...  # fmt: skip
+    def call(self, function: str, input: Any = None, /, *, timeout: Duration | None = None, attempt_timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None, budget: BudgetLimits | None = None) -> Call[Any]: ...  # fmt: skip
     def call(self, function: Any, input: Any = None, /, *, result: Any = None, **options: Any) -> Call[Any]:
         """Calls a workflow or an activity; the result is to be awaited.
 
@@ -137,20 +138,21 @@ class Context:
             attempt_timeout: the longest time for one attempt of an activity.
             retry: when and how often a failed attempt of an activity is repeated.
             labels: names and values by which the call can be listed.
+            budget: limits of the call and everything below it; the budgets above it are charged with the same amounts.
         """
         name, payload, codec, checked = self._request(function, input, result, options, CALL_OPTIONS)
         return self._call(self._execution.engine.call(name, payload, checked), codec, name)
 
     @overload
-    def send(self, function: Function[None, Any], /, *, delay: Duration | None = None, start_at: datetime | None = None, timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Command[str]: ...  # fmt: skip
+    def send(self, function: Function[None, Any], /, *, delay: Duration | None = None, start_at: datetime | None = None, timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None, budget: BudgetLimits | None = None) -> Command[str]: ...  # fmt: skip
     @overload
-    def send(self, function: Function[In, Any], input: In, /, *, delay: Duration | None = None, start_at: datetime | None = None, timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Command[str]: ...  # fmt: skip
+    def send(self, function: Function[In, Any], input: In, /, *, delay: Duration | None = None, start_at: datetime | None = None, timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None, budget: BudgetLimits | None = None) -> Command[str]: ...  # fmt: skip
     @overload
-    def send(self, function: FunctionReference[None, Any], /, *, delay: Duration | None = None, start_at: datetime | None = None, timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Command[str]: ...  # fmt: skip
+    def send(self, function: FunctionReference[None, Any], /, *, delay: Duration | None = None, start_at: datetime | None = None, timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None, budget: BudgetLimits | None = None) -> Command[str]: ...  # fmt: skip
     @overload
-    def send(self, function: FunctionReference[In, Any], input: In, /, *, delay: Duration | None = None, start_at: datetime | None = None, timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Command[str]: ...  # fmt: skip
+    def send(self, function: FunctionReference[In, Any], input: In, /, *, delay: Duration | None = None, start_at: datetime | None = None, timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None, budget: BudgetLimits | None = None) -> Command[str]: ...  # fmt: skip
     @overload
-    def send(self, function: str, input: Any = None, /, *, delay: Duration | None = None, start_at: datetime | None = None, timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Command[str]: ...  # fmt: skip
+    def send(self, function: str, input: Any = None, /, *, delay: Duration | None = None, start_at: datetime | None = None, timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None, budget: BudgetLimits | None = None) -> Command[str]: ...  # fmt: skip
     def send(self, function: Any, input: Any = None, /, **options: Any) -> Command[str]:
         """Starts a function that outlives this workflow. Awaited: its id, when the start is stored."""
         name, payload, _, checked = self._request(function, input, None, options, SEND_OPTIONS)
@@ -159,6 +161,14 @@ class Context:
     def graph(self, plan: Any, input: Any = None, *, result: Any = Any, **options: Any) -> Call[Any]:
         """Runs a plan of a graph: steps whose order is data. Awaited: the outputs by name."""
         return self.call("segno:graph", {"plan": plan, "input": input}, result=result, **options)
+
+    def budget(self) -> Call[dict[str, BudgetUnit]]:
+        """What is left for this execution, by unit: of its budget, or of one above it that has less left.
+
+        Awaited: limit, use and remainder; empty without a budget.
+        """
+        name, payload, codec, checked = self._request(BUDGET_FUNCTION, None, dict[str, BudgetUnit], {}, CALL_OPTIONS)
+        return self._call(self._execution.engine.call(name, payload, checked), codec, name)
 
     def run(self, name: str, compute: Callable[[], T], *, result: Any = None) -> Command[T]:
         """Computes once, and keeps the result: a replay reads it. `compute` may only compute.
@@ -321,6 +331,7 @@ class Context:
         attempt_timeout: Duration | None = None,
         retry: Retry | None = None,
         labels: Mapping[str, str] | None = None,
+        budget: BudgetLimits | None = None,
     ) -> Call[web.Response]:
         """Sends a durable HTTP request: the host sends it, repeats it, and keeps the response.
 
@@ -332,7 +343,9 @@ class Context:
         execution.check_command("`ctx.http`")
         request = web.build(method, url, params=params, headers=headers, json=json, data=data, auth=auth)
         now_ms = execution.engine.now()
-        options = call_options(now_ms, timeout=timeout, attempt_timeout=attempt_timeout, retry=retry, labels=labels)
+        options = call_options(
+            now_ms, timeout=timeout, attempt_timeout=attempt_timeout, retry=retry, labels=labels, budget=budget
+        )
         index = execution.engine.http(request, options)
         return Call(execution, index, lambda payload: web.of_payload(payload, url), name=f"the request to {url}")
 

@@ -300,3 +300,7 @@ class AttemptEngine(Protocol):
     def stream_append(self, name: str, content_type: str, item: Payload) -> None:
         """Appends to a stream."""
         ...
+
+    def cost_report(self, unit: str, millionths: int) -> None:
+        """Adds to the costs of the attempt."""
+        ...

@@ -2,7 +2,10 @@
 
 from typing import Any, Self
 
+from .budget import BudgetUnit
+
 BAD_INPUT = 400
+BUDGET_SPENT = 402
 FORBIDDEN = 403
 NOT_FOUND = 404
 TIMED_OUT = 408
@@ -26,7 +29,11 @@ class Failure(Exception):
     details: Any
 
     def __new__(cls, code: int = OTHER, message: str = "", details: Any = None) -> Self:
-        kind: Any = TimedOut if cls is Failure and code == TIMED_OUT else cls
+        kind: Any = cls
+        if cls is Failure and code == TIMED_OUT:
+            kind = TimedOut
+        elif cls is Failure and code == BUDGET_SPENT and _budget_of(details) is not None:
+            kind = BudgetSpent
         make: Any = TimeoutError.__new__ if issubclass(kind, TimeoutError) else Exception.__new__
         made: Self = make(kind, code, message)
         return made
@@ -70,6 +77,37 @@ class TimedOut(Failure, TimeoutError):
 
     def __init__(self, code: int = TIMED_OUT, message: str = "a deadline passed", details: Any = None) -> None:
         Failure.__init__(self, code, message, details)
+
+
+class BudgetSpent(Failure):
+    """A `Failure` with code 402: an attempt did not begin, since a budget has nothing left."""
+
+    #: The id of the execution whose budget is spent.
+    account: str
+    #: Limit and use of the unit that is spent.
+    units: dict[str, BudgetUnit]
+
+    def __init__(self, code: int = BUDGET_SPENT, message: str = "a budget is spent", details: Any = None) -> None:
+        Failure.__init__(self, code, message, details)
+        told = _budget_of(details) or {"account": "", "units": {}}
+        self.account = told["account"]
+        self.units = {unit: BudgetUnit(*map(about.get, _FIELDS)) for unit, about in told["units"].items()}
+
+
+_FIELDS = ("limit", "spent", "remaining")
+
+
+def _budget_of(details: Any) -> dict[str, Any] | None:
+    """The details of a spent budget, also inside the report of a saga. None for any others."""
+    told = details.get("details") if isinstance(details, dict) and isinstance(details.get("sagas"), list) else details
+    if (
+        not isinstance(told, dict)
+        or not isinstance(told.get("account"), str)
+        or not isinstance(told.get("units"), dict)
+    ):
+        return None
+    is_budget = all(isinstance(about, dict) and about.keys() >= {*_FIELDS} for about in told["units"].values())
+    return told if is_budget else None
 
 
 class NotAvailable(RuntimeError):

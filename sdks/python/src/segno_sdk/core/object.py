@@ -17,6 +17,7 @@ from typing import (
 )
 
 from ..codec import ANY, codec_of, decoded
+from .budget import BudgetLimits
 from .defect import Defect, calling_place, place_of_function
 from .duration import Duration, milliseconds
 from .function import CommitMode, Workflow, checked_commit, checked_name, describe, messages
@@ -59,11 +60,22 @@ class BoundMethod(Generic[In, Out]):
 
     @overload
     def __call__(
-        self: "BoundMethod[None, Out]", /, *, timeout: Duration | None = None, labels: Mapping[str, str] | None = None
+        self: "BoundMethod[None, Out]",
+        /,
+        *,
+        timeout: Duration | None = None,
+        labels: Mapping[str, str] | None = None,
+        budget: BudgetLimits | None = None,
     ) -> Call[Out]: ...
     @overload
     def __call__(
-        self, input: In, /, *, timeout: Duration | None = None, labels: Mapping[str, str] | None = None
+        self,
+        input: In,
+        /,
+        *,
+        timeout: Duration | None = None,
+        labels: Mapping[str, str] | None = None,
+        budget: BudgetLimits | None = None,
     ) -> Call[Out]: ...
     def __call__(self, input: Any = None, /, **options: Any) -> Any:
         """Calls the function; the result is to be awaited. On `self` it is a part of its caller."""
@@ -81,9 +93,9 @@ class BoundMethod(Generic[In, Out]):
         return caller._call(caller._execution.engine.call(name, payload, checked), codec, name)
 
     @overload
-    def send(self: "BoundMethod[None, Out]", /, *, delay: Duration | None = None, start_at: datetime | None = None, timeout: Duration | None = None, labels: Mapping[str, str] | None = None) -> Command[str]: ...  # fmt: skip
+    def send(self: "BoundMethod[None, Out]", /, *, delay: Duration | None = None, start_at: datetime | None = None, timeout: Duration | None = None, labels: Mapping[str, str] | None = None, budget: BudgetLimits | None = None) -> Command[str]: ...  # fmt: skip
     @overload
-    def send(self, input: In, /, *, delay: Duration | None = None, start_at: datetime | None = None, timeout: Duration | None = None, labels: Mapping[str, str] | None = None) -> Command[str]: ...  # fmt: skip
+    def send(self, input: In, /, *, delay: Duration | None = None, start_at: datetime | None = None, timeout: Duration | None = None, labels: Mapping[str, str] | None = None, budget: BudgetLimits | None = None) -> Command[str]: ...  # fmt: skip
     def send(self, input: Any = None, /, **options: Any) -> Any:
         """Starts the function without waiting for its end. Awaited: its id."""
         caller = self._instance._caller

@@ -8,6 +8,7 @@ from datetime import datetime
 from difflib import get_close_matches
 from typing import Any, Literal
 
+from .budget import BUDGET_LABEL, BudgetLimits, limits_text
 from .duration import Duration, instant_ms, milliseconds
 
 #: The contract has no field for the limit of an attempt, but a label.
@@ -147,7 +148,7 @@ def unknown_name(what: str, name: str, known: Iterable[str], kind: str = "") -> 
     )
 
 
-CALL_OPTIONS = ("timeout", "attempt_timeout", "retry", "labels")
+CALL_OPTIONS = ("timeout", "attempt_timeout", "retry", "labels", "budget")
 SEND_OPTIONS = (*CALL_OPTIONS, "delay", "start_at")
 
 
@@ -165,6 +166,7 @@ def call_options(
     attempt_timeout: Duration | None = None,
     retry: Retry | None = None,
     labels: Mapping[str, str] | None = None,
+    budget: BudgetLimits | None = None,
     delay: Duration | None = None,
     start_at: datetime | None = None,
 ) -> CallOptions:
@@ -177,6 +179,8 @@ def call_options(
             raise TypeError(f"the label {name!r} is {value!r}: names and values of labels are texts")
     if attempt_timeout is not None:
         pairs.append((ATTEMPT_TIMEOUT, str(milliseconds("attempt_timeout", attempt_timeout))))
+    if budget is not None and (limits := limits_text(budget)) is not None:
+        pairs.append((BUDGET_LABEL, limits))
     if delay is not None and start_at is not None:
         raise ValueError("delay and start_at both say when this starts: give one of them")
     start_ms = None

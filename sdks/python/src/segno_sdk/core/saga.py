@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from .. import http as web
 from ..codec import ANY, encoded, plain
+from .budget import BudgetLimits
 from .duration import Duration
 from .engine import SagaStep
 from .failure import CANCELLED, REFUSED, TIMED_OUT, Failure
@@ -73,11 +74,11 @@ class Saga:
         execution.sagas.append(self)
 
     @overload
-    def call(self, function: Function[In, Out], input: In, /, *, compensate: Function[Undo[In, Out], Any] | str, on_unknown: OnUnknown = "ask", timeout: Duration | None = None, attempt_timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Call[Out]: ...  # fmt: skip
+    def call(self, function: Function[In, Out], input: In, /, *, compensate: Function[Undo[In, Out], Any] | str, on_unknown: OnUnknown = "ask", timeout: Duration | None = None, attempt_timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None, budget: BudgetLimits | None = None) -> Call[Out]: ...  # fmt: skip
     @overload
-    def call(self, function: str, input: Any = None, /, *, compensate: Function[Any, Any] | str, result: type[T], on_unknown: OnUnknown = "ask", timeout: Duration | None = None, attempt_timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Call[T]: ...  # fmt: skip
+    def call(self, function: str, input: Any = None, /, *, compensate: Function[Any, Any] | str, result: type[T], on_unknown: OnUnknown = "ask", timeout: Duration | None = None, attempt_timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None, budget: BudgetLimits | None = None) -> Call[T]: ...  # fmt: skip
     @overload
-    def call(self, function: Function[None, Out] | str, /, *, compensate: Function[Any, Any] | str, on_unknown: OnUnknown = "ask", timeout: Duration | None = None, attempt_timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None) -> Call[Any]: ...  # fmt: skip
+    def call(self, function: Function[None, Out] | str, /, *, compensate: Function[Any, Any] | str, on_unknown: OnUnknown = "ask", timeout: Duration | None = None, attempt_timeout: Duration | None = None, retry: Retry | None = None, labels: Mapping[str, str] | None = None, budget: BudgetLimits | None = None) -> Call[Any]: ...  # fmt: skip
     def call(
         self,
         function: Any,

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from ..core.attempt import Attempt
 from ..core.engine import AttemptFacts, FailureRecord, HttpRequest, Outcome, Payload, Success
 from ..core.failure import Failure
-from ..core.function import Activity
+from ..core.function import Activity, Workflow
 from ..core.options import Retry
+from .budgets import AttemptCosts
 from .doubles import Doubles, FunctionDouble, TestAttempt, without_secrets
 from .streams import AttemptStreams
 
@@ -41,8 +42,13 @@ class PlannedAttempt:
 
     def next(self, world: "World") -> Outcome | int:
         """Makes an attempt. Returns its outcome, or the milliseconds until the next one."""
+        spent = world.budgets.begin(self.key) if self._is_counted(world) else None
+        if spent is not None:
+            return spent
         self.attempt += 1
-        outcome = self._outcome(world)
+        costs = AttemptCosts()
+        outcome = self._outcome(world, costs)
+        world.budgets.spend(self.key, costs.spent)
         if isinstance(outcome, Success):
             return outcome
         last = self.retry.max_attempts is not None and self.attempt >= self.retry.max_attempts
@@ -55,13 +61,19 @@ class PlannedAttempt:
         wait = self.retry.initial_ms * self.retry.factor ** (self.attempt - 1)
         return min(int(min(wait, 2**53)), self.retry.max_ms)
 
-    def _outcome(self, world: "World") -> Outcome:
+    def _is_counted(self, world: "World") -> bool:
+        """True for an activity or a request. A stand-in for a workflow makes no attempts on a host."""
+        if not isinstance(self.subject, FunctionDouble):
+            return True
+        return not self.name.startswith("segno:") and not isinstance(world.functions.get(self.name), Workflow)
+
+    def _outcome(self, world: "World", costs: AttemptCosts) -> Outcome:
         if isinstance(self.subject, FunctionDouble):
-            return self.subject(self.input)
+            return self.subject(self.input, costs)
         if isinstance(self.subject, Activity):
             facts = AttemptFacts(self.key, self.key, self.attempt, self.attempt, self.progress[0], world.now_ms, None)
             streams = AttemptStreams(world.streams, self.owner, self.key)
-            engine = TestAttempt(world.doubles, self.progress, world.pass_time, streams)
+            engine = TestAttempt(world.doubles, self.progress, world.pass_time, streams, costs)
             outcome = Attempt(engine, self.subject, facts).perform(self.input)
             if isinstance(outcome, Success) and streams.refused is not None:
                 return FailureRecord(streams.refused.code, streams.refused.message)

@@ -4,6 +4,7 @@ import json
 from typing import TYPE_CHECKING
 
 from ..codec import decoded, plain
+from ..core.budget import BUDGET_FUNCTION, BUDGET_LABEL
 from ..core.engine import CancelRequested, Completed, FailureRecord, Outcome, Success
 from ..core.failure import CANCELLED, TIMED_OUT, Failure
 from ..core.function import Activity, Workflow
@@ -23,6 +24,11 @@ def perform(world: "World", invocation: Invocation, request: Request) -> None:
     """Executes a command."""
     id, index = invocation.id, request.index
     child = f"{invocation.facts.invocation}/{index}"
+    if request.kind in ("call", "send", "http"):
+        limits = dict(request.options.labels).get(BUDGET_LABEL)
+        refused = world.budgets.open(request.promise or child, limits, id)
+        if refused is not None:
+            return world.answer(world.now_ms, id, index, refused)
     match request.kind:
         case "call":
             call(world, invocation, request, request.promise or child)
@@ -61,6 +67,8 @@ def perform(world: "World", invocation: Invocation, request: Request) -> None:
 
 def call(world: "World", invocation: Invocation, request: Request, child: str) -> None:
     """Calls a function: a stand-in, an activity, or a workflow as an execution of its own."""
+    if request.name == BUDGET_FUNCTION and BUDGET_FUNCTION not in world.doubles.functions:
+        return tell_budget(world, invocation, request, child)
     if request.name == GRAPH and GRAPH not in world.doubles.functions:
         return run_graph(world, invocation, request, child)
     called = ObjectCall.parse(request.name)
@@ -103,6 +111,15 @@ def call(world: "World", invocation: Invocation, request: Request, child: str) -
     overdue(world, invocation, request, timeout_ms)
 
 
+def tell_budget(world: "World", invocation: Invocation, request: Request, child: str) -> None:
+    """Answers what is left."""
+
+    def tell() -> None:
+        world.answer(world.now_ms, invocation.id, request.index, Success(world.budgets.least(child)))
+
+    world.decide(world.now_ms, tell)
+
+
 def run_graph(world: "World", invocation: Invocation, request: Request, child: str) -> None:
     """Starts a run of a plan."""
     given = plain(request.payload or "null")
@@ -134,12 +151,10 @@ def send(world: "World", invocation: Invocation, request: Request, child: str) -
     world.answer(world.now_ms, invocation.id, request.index, Success(json.dumps(child)))
     at_ms = max(world.now_ms, request.options.start_at_ms or 0)
     payload = request.payload or "null"
-    if double is not None:
-        world.decide(at_ms, lambda: double(payload))
-    elif isinstance(function, Workflow):
+    if double is None and isinstance(function, Workflow):
         world.decide(at_ms, lambda: world.begin(child, function, payload, None, called))
-    elif isinstance(function, Activity):
-        planned = PlannedAttempt(name, function, payload, invocation.id, child, Retry.never(), True)
+    elif double is not None or isinstance(function, Activity):
+        planned = PlannedAttempt(name, double or function, payload, invocation.id, child, Retry.never(), True)
         world.decide(at_ms, lambda: planned.next(world))
 
 

@@ -11,6 +11,7 @@ from ..core.failure import FORBIDDEN, NOT_FOUND, REFUSED, Failure
 from ..core.function import Function
 from ..core.updates import failure_record
 from ..http import Response
+from .budgets import AttemptCosts
 from .streams import AttemptStreams
 
 
@@ -45,9 +46,13 @@ class FunctionDouble:
     name: str
     function: Function[Any, Any] | None
     answer: Any
+    #: Millionths by unit that each attempt costs.
+    costs: dict[str, int] = field(default_factory=dict)
 
-    def __call__(self, payload: Payload) -> Outcome:
+    def __call__(self, payload: Payload, costs: AttemptCosts) -> Outcome:
         try:
+            for unit, amount in self.costs.items():
+                costs.report(unit, amount)
             input_codec = self.function.input if self.function else ANY
             input = None if input_codec is None else decoded(input_codec, payload, "input")
             value = self.answer
@@ -122,8 +127,10 @@ class TestAttempt:
         progress: list[Payload | None],
         now: Callable[[float], None],
         streams: AttemptStreams,
+        costs: AttemptCosts,
     ) -> None:
         self._doubles, self._progress, self._sleep, self._streams = doubles, progress, now, streams
+        self._costs = costs
 
     def heartbeat(self, progress: Payload | None) -> bool:
         if progress is not None:
@@ -189,6 +196,9 @@ class TestAttempt:
             for secret, value in self._doubles.secrets.items():
                 item = item.replace(value, f"{{secret:{secret}}}")
         self._streams.append(name, content_type, item)
+
+    def cost_report(self, unit: str, millionths: int) -> None:
+        self._costs.report(unit, millionths)
 
 
 def _missing(path: str) -> Failure:

@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from types import ModuleType
@@ -10,6 +10,7 @@ from typing import Any, Generic, NoReturn, TypeVar, overload
 
 from ..codec import ANY, decoded, encoded
 from ..core import guards, logs
+from ..core.budget import Amount, BudgetLimits, BudgetUnit, limits_text, millionths
 from ..core.context import function_name
 from ..core.duration import Duration, instant_ms, instant_of, milliseconds
 from ..core.engine import CancelRequested, FailureRecord, Level, Outcome, Payload, SignalArrived, Success
@@ -106,6 +107,7 @@ class TestHost:
         self._arrivals: list[tuple[int, Any]] = []
         self._promises: list[PlannedPromise] = []
         self._object_promises: list[tuple[int, str, str, Outcome]] = []
+        self._raises: list[tuple[int, str, str]] = []
         self._world: World | None = None
         #: Number of replays after the last run.
         self.replayed = 0
@@ -117,16 +119,30 @@ class TestHost:
         self,
         function: Function[In, Out],
         answer: Callable[[In], Out] | Callable[[], Out] | Callable[[In], NoReturn] | Out,
+        *,
+        costs: Mapping[str, Amount] = {},
     ) -> None: ...
     @overload
-    def on(self, function: FunctionReference[In, Out], answer: Callable[[In], Out] | Out) -> None: ...
+    def on(
+        self,
+        function: FunctionReference[In, Out],
+        answer: Callable[[In], Out] | Out,
+        *,
+        costs: Mapping[str, Amount] = {},
+    ) -> None: ...
     @overload
-    def on(self, function: str, answer: Any) -> None: ...
-    def on(self, function: Any, answer: Any) -> None:
-        """Puts something in the place of a function: a function of the input, or a value. It may raise a `Failure`."""
+    def on(self, function: str, answer: Any, *, costs: Mapping[str, Amount] = {}) -> None: ...
+    def on(self, function: Any, answer: Any, *, costs: Mapping[str, Amount] = {}) -> None:
+        """Puts something in the place of a function: a function of the input, or a value. It may raise a `Failure`.
+
+        `costs`: amounts by unit that each attempt of it reports.
+        """
         name = _name(function)
         self._doubles.functions[name] = FunctionDouble(
-            name, function if isinstance(function, Function) else None, answer
+            name,
+            function if isinstance(function, Function) else None,
+            answer,
+            {unit: millionths(unit, amount) for unit, amount in costs.items()},
         )
 
     def on_http(self, method: str, url: str, answer: Any) -> None:
@@ -150,6 +166,14 @@ class TestHost:
     def cancel_after(self, delay: Duration) -> None:
         """Cancels the workflow, this long after its start."""
         self._arrivals.append((milliseconds("delay", delay), CancelRequested()))
+
+    def set_budget(self, limits: BudgetLimits, *, after: Duration = 0, id: str | None = None) -> None:
+        """Sets limits during the run, as `segno budget set` does, this long after its start.
+
+        `id`: an execution with a budget, other than the workflow under test.
+        """
+        if (text := limits_text(limits)) is not None:
+            self._raises.append((milliseconds("after", after), id or self.id, text))
 
     def ask(self, query: Handler, input: Any = None, *, after: Duration = 0) -> Answer[Any]:
         """Sends a query during the run."""
@@ -198,14 +222,14 @@ class TestHost:
     # The run.
 
     @overload
-    def run(self, workflow: Workflow[None, Out], /) -> Out: ...
+    def run(self, workflow: Workflow[None, Out], /, *, budget: BudgetLimits | None = None) -> Out: ...
     @overload
-    def run(self, workflow: Workflow[In, Out], input: In, /) -> Out: ...
-    def run(self, workflow: Any, input: Any = None, /) -> Any:
+    def run(self, workflow: Workflow[In, Out], input: In, /, *, budget: BudgetLimits | None = None) -> Out: ...
+    def run(self, workflow: Any, input: Any = None, /, *, budget: BudgetLimits | None = None) -> Any:
         """Runs a workflow to its end, and returns its result. Raises the `Failure` with which it ended, and any defect of
-        the code."""
+        the code. `budget`: limits of the run and everything below it."""
         payload = "null" if workflow.input is None else encoded(workflow.input, input, "input")
-        outcome = self._run(workflow, payload, None)
+        outcome = self._run(workflow, payload, None, budget)
         return result_of(workflow.output, outcome, f"the result of `{workflow.name}`")
 
     def run_json(self, workflow: Workflow[Any, Any], input: str) -> Any:
@@ -213,22 +237,31 @@ class TestHost:
         return result_of(workflow.output, self._run(workflow, input, None), f"the result of `{workflow.name}`")
 
     @overload
-    def run_object(self, method: Method[None, Out], key: str, /) -> Out: ...
+    def run_object(self, method: Method[None, Out], key: str, /, *, budget: BudgetLimits | None = None) -> Out: ...
     @overload
-    def run_object(self, method: Method[In, Out], key: str, input: In, /) -> Out: ...
-    def run_object(self, method: Any, key: str, input: Any = None, /) -> Any:
+    def run_object(
+        self, method: Method[In, Out], key: str, input: In, /, *, budget: BudgetLimits | None = None
+    ) -> Out: ...
+    def run_object(self, method: Any, key: str, input: Any = None, /, *, budget: BudgetLimits | None = None) -> Any:
         """Runs a function of an object: `host.run_object(Cart.add, "ada", "hat")`."""
         kind, _, name = method.name.partition("/")
         call = ObjectCall(f"{kind}@{key}", key, f"{kind}/{name}")
         payload = "null" if method.input is None else encoded(method.input, input, "input")
-        return result_of(method.output, self._run(method, payload, call), f"the result of `{method.name}`")
+        return result_of(method.output, self._run(method, payload, call, budget), f"the result of `{method.name}`")
 
-    def _run(self, workflow: Workflow[Any, Any], input: Payload, call: ObjectCall | None) -> Outcome:
+    def _run(
+        self,
+        workflow: Workflow[Any, Any],
+        input: Payload,
+        call: ObjectCall | None,
+        budget: BudgetLimits | None = None,
+    ) -> Outcome:
         if not isinstance(workflow, Workflow):
             raise TypeError(f"{workflow!r} is no workflow: a test of an activity runs a workflow that calls it")
         world = World(self._start_ms, self.seed, self._doubles, self._objects, self._learn(workflow))
         world.listed = None if self._module is None else set(self._module.functions)
         self._world, world.planned = world, self._promises
+        world.budgets.open(self.id, None if budget is None else limits_text(budget))
         self._plan(world, workflow)
         for place in self._objects.values():
             place.holder = None
@@ -293,7 +326,9 @@ class TestHost:
             world.decide(at_ms, partial(world.tell, self.id, arrival))
         for after_ms, path, name, outcome in self._object_promises:
             world.decide(world.now_ms + after_ms, partial(world.settle_of_object, path, name, outcome))
-        self._arrivals, self._object_promises = [], []
+        for after_ms, id, limits in self._raises:
+            world.decide(world.now_ms + after_ms, partial(world.budgets.set, id, limits))
+        self._arrivals, self._object_promises, self._raises = [], [], []
 
     # After the run.
 
@@ -395,6 +430,10 @@ class TestHost:
         """The content of a stream: the list of messages of a JSON stream, the text of any other with a type `text/…`, else
         the bytes; None if nothing wrote it. `id`: an execution other than the workflow under test."""
         return self._last.streams.content(re.sub("/g/[0-9]+$", "", id or self.id), name)
+
+    def budget(self, id: str | None = None) -> dict[str, BudgetUnit]:
+        """The budget of the run: limits and use by unit. `id`: a call that has its own."""
+        return self._last.budgets.of(id or self.id)
 
     def journal(self, id: str | None = None) -> list[JsonRecord]:
         """The journal of an execution, in the form of `GET /v1/invocations/{id}/journal`.

@@ -23,6 +23,7 @@ from ..core.failure import CANCELLED, CONFLICT, NOT_FOUND, REFUSED, Failure
 from ..core.function import Function, Workflow
 from ..core.randomness import Randomness
 from ..core.updates import UPDATE
+from .budgets import TestBudgets
 from .commands import perform
 from .doubles import Doubles
 from .invocation import Exchange, Invocation, PlannedPromise
@@ -59,6 +60,7 @@ class World:
         self.planned: list[PlannedPromise] = []
         self.updates: dict[str, Exchange] = {}
         self.streams = TestStreams()
+        self.budgets = TestBudgets()
         self._due: list[tuple[int, int, Callable[[], object]]] = []
         self._decided = 0
         self.open: dict[tuple[str, int], str] = {}
