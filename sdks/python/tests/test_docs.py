@@ -39,6 +39,16 @@ def test_the_example_of_streams_passes_its_test(page: Path, segno_host: TestHost
     app.test_an_answer_is_streamed(segno_host)
 
 
+def test_the_example_of_budgets_passes_its_test(segno_host: TestHost) -> None:
+    first, example = blocks(PAGE)[0], next(block for block in blocks(PAGE) if "ctx.cost(" in block)
+    app: Any = ModuleType("documented_budgets")
+    sys.modules["documented_budgets"] = app
+    exec(compile(f"{first}\n{example}", str(PAGE), "exec"), app.__dict__)
+    app.test_an_agent_waits_for_a_person_when_its_budget_is_spent(segno_host)
+    budget = {"tokens": 20_000, "calls": 2}
+    assert segno_host.run(app.team, ["a", "b"], budget=budget) == [["a", "answer 1", "answer 2"], ["b"]]
+
+
 @pytest.mark.parametrize("page", [PAGE, README], ids=lambda page: page.name)
 def test_the_first_program_runs(page: Path) -> None:
     app: Any = ModuleType("documented_app")
