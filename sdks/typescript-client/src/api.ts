@@ -54,6 +54,32 @@ export interface BehindLimit {
   waits?: LimitWait | undefined;
 }
 
+/** The budget of one execution, which everything below that execution draws on. */
+export interface BudgetAccount {
+  /** The execution. */
+  id: string;
+  /** Limits and use by unit. The host counts `calls`; activities report all others. */
+  units: Record<string, BudgetUnit>;
+}
+
+/** Limit and use of a unit: decimal numbers with at most six places. */
+export interface BudgetUnit {
+  /** The most that may be used. */
+  limit: number;
+  /** The amount left. */
+  remaining: number;
+  /** The amount used so far. It exceeds the limit by what the calls in flight used. */
+  spent: number;
+}
+
+/** The budgets of an execution. */
+export interface BudgetView {
+  /** The budgets that the execution draws on, the nearest first. */
+  accounts: BudgetAccount[];
+  /** The budgets of executions below it, by id; at most 1,000. */
+  below: BudgetAccount[];
+}
+
 /** The body of `POST /v1/objects/{module}/{object}/{key}/{function}`. */
 export interface CallObject {
   /**
@@ -1064,6 +1090,12 @@ export interface SendUpdate {
   wait?: UpdateWait | undefined;
 }
 
+/** The body of `PUT /v1/invocations/{id}/budget`. */
+export interface SetBudget {
+  /** New limits by unit. Units that are not named keep theirs. */
+  limits: Record<string, number>;
+}
+
 /** The answer to a signal. */
 export interface SignalAccepted {
   /** The id of the invocation. If it continued as new, the id of its newest generation. */
@@ -1108,6 +1140,11 @@ export interface StartInvocation {
    * longer is dropped and fails with code 408, so that `retry` applies. No effect on workflows.
    */
   attemptTimeoutMs?: number | undefined;
+  /**
+   * The budget of the invocation and everything below it: limits by unit, decimal numbers with at
+   * most six places. The host counts `calls`; activities report all others, as `tokens`.
+   */
+  budget?: Record<string, number> | undefined;
   /**
    * The id of the invocation. The same id again, with the same target and input, returns the
    * first execution. Absent: the host generates an id; for a function that runs once for each
@@ -1321,6 +1358,13 @@ export interface Routes {
    * of this one's state. Its label `restart-of` names this one.
    */
   'POST /v1/invocations/{id}/restart': { query: undefined; body: RestartInvocation; answer: Started };
+  /** Reads the budgets that an execution draws on, and those of the executions below it. */
+  'GET /v1/invocations/{id}/budget': { query: undefined; body: undefined; answer: BudgetView };
+  /**
+   * Sets limits of an execution's own budget. The other units keep theirs, and what is used stays
+   * used: 402 ends when the limit is above it.
+   */
+  'PUT /v1/invocations/{id}/budget': { query: undefined; body: SetBudget; answer: BudgetView };
   /** Lists the log lines of an invocation, in order. */
   'GET /v1/invocations/{id}/logs': { query: { from?: number | undefined; limit?: number | undefined }; body: undefined; answer: LogPage };
   /** Sends a query whose input is too long for a URL. */
@@ -1446,6 +1490,8 @@ export const routes: Record<keyof Routes, [body: string | undefined, answer: str
   'POST /v1/invocations/{id}/halt': [undefined, 'Accepted'],
   'POST /v1/invocations/{id}/continue': ['ContinueInvocation', 'Continued'],
   'POST /v1/invocations/{id}/restart': ['RestartInvocation', 'Started'],
+  'GET /v1/invocations/{id}/budget': [undefined, 'BudgetView'],
+  'PUT /v1/invocations/{id}/budget': ['SetBudget', 'BudgetView'],
   'GET /v1/invocations/{id}/logs': [undefined, 'LogPage'],
   'POST /v1/invocations/{id}/queries/{name}': ['SendQuery', 'QueryAnswer'],
   'POST /v1/invocations/{id}/updates/{name}': ['SendUpdate', 'UpdateAnswer'],
@@ -1490,6 +1536,9 @@ export const nested: Record<string, Record<string, string>> = {
   Backfill: {},
   Backfilled: {},
   BehindLimit: {"waits":"LimitWait"},
+  BudgetAccount: {"units":"{BudgetUnit"},
+  BudgetUnit: {},
+  BudgetView: {"accounts":"[BudgetAccount","below":"[BudgetAccount"},
   CallObject: {},
   ChangeState: {},
   CloudEvent: {},
@@ -1550,6 +1599,7 @@ export const nested: Record<string, Record<string, string>> = {
   SendQuery: {},
   SendSignal: {"start":"StartFirst"},
   SendUpdate: {"start":"StartFirst"},
+  SetBudget: {},
   SignalAccepted: {},
   SkipsView: {},
   StartFirst: {},

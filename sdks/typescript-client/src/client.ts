@@ -270,6 +270,7 @@ export class Client {
         target,
         input,
         labels: options.labels,
+        budget: options.budget,
         timeoutMs: options.timeoutMs,
         startAtMs: instant(options.startAt),
         retry: options.retry,

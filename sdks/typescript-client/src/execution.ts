@@ -3,6 +3,7 @@
 import type {
   Accepted,
   BehindLimit,
+  BudgetView,
   Continued,
   Invocation,
   InvocationOutcome,
@@ -228,6 +229,16 @@ export class Execution<Output = unknown, Messages = unknown> {
       behind: started.behind,
       outcome: started.invocation,
     });
+  }
+
+  /** The budgets that it draws on, the nearest first, and those of executions below it. */
+  async budget(options: CallOptions = {}): Promise<BudgetView> {
+    return this.#transport.send('GET /v1/invocations/{id}/budget', { path: { id: this.id }, signal: options.signal });
+  }
+
+  /** Sets limits of its own budget. Units that are not named keep theirs, and what is spent stays spent. */
+  async setBudget(limits: Record<string, number>, options: CallOptions = {}): Promise<BudgetView> {
+    return this.#transport.send('PUT /v1/invocations/{id}/budget', { ...this.#same(options), body: { limits } });
   }
 
   /** Removes it after its end, with everything that it made. */

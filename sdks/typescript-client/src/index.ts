@@ -45,6 +45,7 @@ export {
 } from './errors.js';
 export type { Problem } from './errors.js';
 export type {
+  BudgetView,
   CloudEvent,
   CreatePromise,
   CreateSchedule,

@@ -12,7 +12,7 @@ import { endOf, isSettled, outcomeOf, outputOf } from './waiting.js';
 const START_WAIT_MS = 30_000;
 
 /** Options of a call of a function of an object. */
-export type ObjectStartOptions = Omit<StartOptions, 'retry' | 'attemptTimeoutMs'>;
+export type ObjectStartOptions = Omit<StartOptions, 'budget' | 'retry' | 'attemptTimeoutMs'>;
 
 /** An object: a kind of a module, and a key. */
 export class ObjectHandle {

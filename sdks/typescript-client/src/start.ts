@@ -14,6 +14,11 @@ export interface StartOptions extends CallOptions {
   id?: string | undefined;
   /** Labels by which executions are listed. */
   labels?: Record<string, string> | undefined;
+  /**
+   * Budget of the execution and everything below it: limits by unit, such as `{ tokens: 20_000, usd: 1.5 }`, with at
+   * most six decimal places. The host counts `calls`; activities report all others.
+   */
+  budget?: Record<string, number> | undefined;
   /** Time limit of the execution, from now, in milliseconds. Default: the function's own. */
   timeoutMs?: number | undefined;
   /** Earliest start. */

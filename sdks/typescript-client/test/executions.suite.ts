@@ -5,6 +5,7 @@ import {
   ConflictError,
   ExecutionFailedError,
   ExecutionHaltedError,
+  InvalidRequestError,
   NotFoundError,
   WaitTimeoutError,
 } from '../src/index.js';
@@ -122,6 +123,33 @@ suite('executions', () => {
       again.status(),
       (error: NotFoundError) => error instanceof NotFoundError && error.code === 'unknown-invocation',
     );
+  });
+
+  test('a budget is given at the start, spent, read and raised', async () => {
+    const start = (budget: Record<string, number>) =>
+      client.start('parts/chain', { children: 2 }, { id: `budget/${JSON.stringify(budget)}`, budget });
+    const spent = await start({ calls: 0, input_tokens: 0.5 });
+    await assert.rejects(spent.result(), (error: ExecutionFailedError) => {
+      const calls = { limit: 0, spent: 0, remaining: 0 };
+      assert.deepEqual([error.failure.code, error.failure.details], [402, { account: spent.id, units: { calls } }]);
+      return true;
+    });
+    const { accounts, below } = await spent.setBudget({ calls: 3 });
+    assert.deepEqual(accounts, [
+      {
+        id: spent.id,
+        units: {
+          calls: { limit: 3, spent: 0, remaining: 3 },
+          input_tokens: { limit: 0.5, spent: 0, remaining: 0.5 },
+        },
+      },
+    ]);
+    assert.deepEqual([below, await spent.budget()], [[], { accounts, below }]);
+    const enough = await start({ calls: 3 });
+    await enough.result();
+    assert.deepEqual((await enough.budget()).accounts[0]?.units, { calls: { limit: 3, spent: 2, remaining: 1 } });
+    await assert.rejects(start({ calls: -1 }), InvalidRequestError);
+    await assert.rejects(start({ 'no unit': 1 }), InvalidRequestError);
   });
 
   test('a start in the future waits for it', async () => {

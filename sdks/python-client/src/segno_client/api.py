@@ -120,6 +120,35 @@ class BehindLimit(TypedDict):
     """Why it waits. Absent if it was admitted, or reaches its limit later."""
 
 
+class BudgetUnit(TypedDict):
+    """Limit and use of a unit: decimal numbers with at most six places."""
+
+    limit: float
+    """The most that may be used."""
+    remaining: float
+    """The amount left."""
+    spent: float
+    """The amount used so far. It exceeds the limit by what the calls in flight used."""
+
+
+class BudgetAccount(TypedDict):
+    """The budget of one execution, which everything below that execution draws on."""
+
+    id: str
+    """The execution."""
+    units: dict[str, BudgetUnit]
+    """Limits and use by unit. The host counts `calls`; activities report all others."""
+
+
+class BudgetView(TypedDict):
+    """The budgets of an execution."""
+
+    accounts: list[BudgetAccount]
+    """The budgets that the execution draws on, the nearest first."""
+    below: list[BudgetAccount]
+    """The budgets of executions below it, by id; at most 1,000."""
+
+
 class CallObject(TypedDict):
     """The body of `POST /v1/objects/{module}/{object}/{key}/{function}`."""
 
@@ -1227,6 +1256,13 @@ class SendUpdate(TypedDict):
     """The stage to wait for: acceptance, or the answer."""
 
 
+class SetBudget(TypedDict):
+    """The body of `PUT /v1/invocations/{id}/budget`."""
+
+    limits: dict[str, float]
+    """New limits by unit. Units that are not named keep theirs."""
+
+
 class SignalAccepted(TypedDict):
     """The answer to a signal."""
 
@@ -1263,6 +1299,10 @@ class StartInvocation(TypedDict):
     attempt_timeout_ms: NotRequired[int | None]
     """Maximum duration of one attempt of an activity, in milliseconds. An attempt that takes
     longer is dropped and fails with code 408, so that `retry` applies. No effect on workflows.
+    """
+    budget: NotRequired[dict[str, float]]
+    """The budget of the invocation and everything below it: limits by unit, decimal numbers with at
+    most six places. The host counts `calls`; activities report all others, as `tokens`.
     """
     id: NotRequired[str | None]
     """The id of the invocation. The same id again, with the same target and input, returns the
@@ -1361,6 +1401,8 @@ POST_INVOCATIONS_ID_KILL: Route[None, Accepted] = Route("POST", "/v1/invocations
 POST_INVOCATIONS_ID_HALT: Route[None, Accepted] = Route("POST", "/v1/invocations/{id}/halt", ())
 POST_INVOCATIONS_ID_CONTINUE: Route[ContinueInvocation, Continued] = Route("POST", "/v1/invocations/{id}/continue", ())
 POST_INVOCATIONS_ID_RESTART: Route[RestartInvocation, Started] = Route("POST", "/v1/invocations/{id}/restart", ())
+GET_INVOCATIONS_ID_BUDGET: Route[None, BudgetView] = Route("GET", "/v1/invocations/{id}/budget", ())
+PUT_INVOCATIONS_ID_BUDGET: Route[SetBudget, BudgetView] = Route("PUT", "/v1/invocations/{id}/budget", ())
 GET_INVOCATIONS_ID_LOGS: Route[None, LogPage] = Route("GET", "/v1/invocations/{id}/logs", ("from", "limit",))
 POST_INVOCATIONS_ID_QUERIES_NAME: Route[SendQuery, QueryAnswer] = Route("POST", "/v1/invocations/{id}/queries/{name}", ())
 POST_INVOCATIONS_ID_UPDATES_NAME: Route[SendUpdate, UpdateAnswer] = Route("POST", "/v1/invocations/{id}/updates/{name}", ())

@@ -16,6 +16,7 @@ from segno_client import (
     ExecutionFailedError,
     ExecutionHaltedError,
     InvalidArgumentError,
+    InvalidRequestError,
     NotFoundError,
     WaitTimeoutError,
 )
@@ -132,6 +133,30 @@ async def test_a_restart_is_a_new_execution_and_a_removal_leaves_nothing(client:
     with pytest.raises(NotFoundError) as caught:
         await again.status()
     assert caught.value.code == "unknown-invocation"
+
+
+async def test_a_budget_is_given_at_the_start_spent_read_and_raised(client: AsyncClient) -> None:
+    spent = await client.start(
+        "parts/chain", {"children": 2}, id=new("spent"), budget={"calls": 0, "input_tokens": 0.5}
+    )
+    with pytest.raises(ExecutionFailedError) as caught:
+        await spent.result()
+    none = {"limit": 0, "spent": 0, "remaining": 0}
+    assert caught.value.failure["code"] == 402
+    assert caught.value.failure.get("details") == {"account": spent.id, "units": {"calls": none}}
+    view = await spent.set_budget({"calls": 3})
+    units = {
+        "calls": {"limit": 3, "spent": 0, "remaining": 3},
+        "input_tokens": {"limit": 0.5, "spent": 0, "remaining": 0.5},
+    }
+    assert view == {"accounts": [{"id": spent.id, "units": units}], "below": []}
+    assert await spent.budget() == view
+    enough = await client.start("parts/chain", {"children": 2}, budget={"calls": 3})
+    await enough.result()
+    assert (await enough.budget())["accounts"][0]["units"] == {"calls": {"limit": 3, "spent": 2, "remaining": 1}}
+    for wrong in ({"calls": -1}, {"no unit": 1}):
+        with pytest.raises(InvalidRequestError):
+            await client.start("parts/leaf", 1, budget=wrong)
 
 
 async def test_a_start_in_the_future_waits_for_it(client: AsyncClient) -> None:

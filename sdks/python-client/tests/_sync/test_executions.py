@@ -16,6 +16,7 @@ from segno_client import (
     ExecutionFailedError,
     ExecutionHaltedError,
     InvalidArgumentError,
+    InvalidRequestError,
     NotFoundError,
     WaitTimeoutError,
 )
@@ -131,6 +132,30 @@ def test_a_restart_is_a_new_execution_and_a_removal_leaves_nothing(client: Clien
     with pytest.raises(NotFoundError) as caught:
         again.status()
     assert caught.value.code == "unknown-invocation"
+
+
+def test_a_budget_is_given_at_the_start_spent_read_and_raised(client: Client) -> None:
+    spent = client.start(
+        "parts/chain", {"children": 2}, id=new("spent"), budget={"calls": 0, "input_tokens": 0.5}
+    )
+    with pytest.raises(ExecutionFailedError) as caught:
+        spent.result()
+    none = {"limit": 0, "spent": 0, "remaining": 0}
+    assert caught.value.failure["code"] == 402
+    assert caught.value.failure.get("details") == {"account": spent.id, "units": {"calls": none}}
+    view = spent.set_budget({"calls": 3})
+    units = {
+        "calls": {"limit": 3, "spent": 0, "remaining": 3},
+        "input_tokens": {"limit": 0.5, "spent": 0, "remaining": 0.5},
+    }
+    assert view == {"accounts": [{"id": spent.id, "units": units}], "below": []}
+    assert spent.budget() == view
+    enough = client.start("parts/chain", {"children": 2}, budget={"calls": 3})
+    enough.result()
+    assert (enough.budget())["accounts"][0]["units"] == {"calls": {"limit": 3, "spent": 2, "remaining": 1}}
+    for wrong in ({"calls": -1}, {"no unit": 1}):
+        with pytest.raises(InvalidRequestError):
+            client.start("parts/leaf", 1, budget=wrong)
 
 
 def test_a_start_in_the_future_waits_for_it(client: Client) -> None:

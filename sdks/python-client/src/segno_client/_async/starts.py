@@ -20,6 +20,7 @@ class StartOptions(TypedDict, total=False):
 
     id: str | None
     labels: Mapping[str, str] | None
+    budget: Mapping[str, float] | None
     timeout_ms: int | None
     start_at: datetime | int | None
     retry: StartRetry | None
@@ -56,6 +57,7 @@ class AsyncStarts:
         *,
         id: str | None = None,
         labels: Mapping[str, str] | None = None,
+        budget: Mapping[str, float] | None = None,
         timeout_ms: int | None = None,
         start_at: datetime | int | None = None,
         retry: StartRetry | None = None,
@@ -71,12 +73,17 @@ class AsyncStarts:
                 execution; with others it is refused (``ConflictError``, code ``key-reused``). Default: made by
                 the client, so that a repeat after a lost answer starts nothing twice.
             labels: Labels by which executions are listed.
+            budget: Budget of the execution and everything below it: limits by unit, such as
+                ``{"tokens": 20_000, "usd": 1.5}``, with at most six decimal places. The host counts ``calls``;
+                activities report all others.
             timeout_ms: Time limit of the execution, from now. Default: the function's own.
             start_at: Earliest start.
             retry: Retry policy of an activity. Default: the function's own.
             attempt_timeout_ms: Time limit of one attempt of an activity.
         """
-        started = await self._start(target, input, id, labels, timeout_ms, start_at, retry, attempt_timeout_ms, 0)
+        started = await self._start(
+            target, input, id, labels, budget, timeout_ms, start_at, retry, attempt_timeout_ms, 0
+        )
         return AsyncExecution(self._transport, started["id"], started)
 
     @overload
@@ -94,6 +101,7 @@ class AsyncStarts:
         *,
         id: str | None = None,
         labels: Mapping[str, str] | None = None,
+        budget: Mapping[str, float] | None = None,
         timeout_ms: int | None = None,
         start_at: datetime | int | None = None,
         retry: StartRetry | None = None,
@@ -107,7 +115,7 @@ class AsyncStarts:
         until = end_of(wait_ms)
         first_ms = max(0.0, min(LONGEST_POLL_MS, until - now_ms()))
         started = await self._start(
-            target, input, id, labels, timeout_ms, start_at, retry, attempt_timeout_ms, first_ms
+            target, input, id, labels, budget, timeout_ms, start_at, retry, attempt_timeout_ms, first_ms
         )
         outcome = started["invocation"]
         if outcome["state"] not in SETTLED:
@@ -128,6 +136,7 @@ class AsyncStarts:
         input: Any,
         id: str | None,
         labels: Mapping[str, str] | None,
+        budget: Mapping[str, float] | None,
         timeout_ms: int | None,
         start_at: datetime | int | None,
         retry: StartRetry | None,
@@ -143,6 +152,7 @@ class AsyncStarts:
                 target=address,
                 input=input,
                 labels=dict(labels or {}),
+                budget=dict(budget or {}),
                 timeout_ms=timeout_ms,
                 start_at_ms=instant(start_at, "start_at"),
                 retry=retry,

@@ -3,18 +3,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Generic, cast
 
 from ..api import (
     DELETE_INVOCATIONS_ID,
     GET_INVOCATIONS_ID,
+    GET_INVOCATIONS_ID_BUDGET,
     GET_INVOCATIONS_ID_LOGS,
     POST_INVOCATIONS_ID_CANCEL,
     POST_INVOCATIONS_ID_CONTINUE,
     POST_INVOCATIONS_ID_HALT,
     POST_INVOCATIONS_ID_KILL,
     POST_INVOCATIONS_ID_RESTART,
+    PUT_INVOCATIONS_ID_BUDGET,
     Accepted,
+    BudgetView,
     Continued,
     ContinueInvocation,
     Invocation,
@@ -23,6 +27,7 @@ from ..api import (
     LogPage,
     Removed,
     RestartInvocation,
+    SetBudget,
     Started,
 )
 from ..options import end_of
@@ -99,6 +104,16 @@ class Execution(Messages, Generic[Out]):
             is_repeatable=id is not None,
         )
         return Execution(self._transport, started["id"], started)
+
+    def budget(self) -> BudgetView:
+        """The budgets that it draws on, the nearest first, and those of executions below it."""
+        return self._transport.send(GET_INVOCATIONS_ID_BUDGET, {"id": self.id})
+
+    def set_budget(self, limits: Mapping[str, float]) -> BudgetView:
+        """Sets limits of its own budget. Units that are not named keep theirs, and what is spent stays spent."""
+        return self._transport.send(
+            PUT_INVOCATIONS_ID_BUDGET, {"id": self.id}, body=SetBudget(limits=dict(limits)), is_repeatable=True
+        )
 
     def remove(self, *, cancel: bool = False, grace_ms: int = 10_000) -> Removed:
         """Removes it after its end, with everything that it made.
