@@ -57,8 +57,8 @@ export interface ActivityContext {
   /** A stream of the workflow that called this activity, or of this call if nobody did. */
   stream(name: string, options?: StreamOptions): ActivityStream;
   /**
-   * Reports a cost of this attempt, which budgets are charged with at its end, also if it fails: `ctx.cost('tokens', 812)`.
-   * Several reports of a unit add up. An amount is rounded to six decimal places.
+   * Reports a cost of this attempt: `ctx.cost('tokens', 812)`. Several reports of a unit add up. Budgets are charged with
+   * it at the end of the attempt, also if the attempt fails. An amount is rounded to six decimal places.
    */
   cost(unit: string, amount: number): void;
   /** Sends one request, if the host's policy allows its address. Nothing is retried here. `fetch` does the same. */

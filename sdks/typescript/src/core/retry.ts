@@ -30,7 +30,7 @@ export interface CallOptions {
   retry?: RetryOptions;
   /** Labels by which the call can be listed. */
   labels?: Readonly<Record<string, string>>;
-  /** The budget of the call and everything below it. What it spends, the budgets above it spend as well. */
+  /** The budget of the call and everything below it. The budgets above it are charged with the same amounts. */
   budget?: BudgetLimits;
   /** Cancels the call when it is aborted. */
   signal?: AbortSignal;
