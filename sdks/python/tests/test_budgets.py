@@ -259,6 +259,7 @@ def test_any_other_402_is_a_plain_failure() -> None:
         {"account": 7},
         {"account": "a"},
         {"account": "a", "units": {"kg": 3}},
+        {"account": "a", "units": {"kg": {"limit": 1}}},
         {"sagas": []},
         "a",
     ]
@@ -269,6 +270,7 @@ def test_any_other_402_is_a_plain_failure() -> None:
     spent = pickle.loads(pickle.dumps(Failure(402, "spent", details)))
     assert isinstance(spent, BudgetSpent)
     assert (spent.account, spent.units) == ("a", {"calls": unit(1, 1)})
+    assert repr(spent.units["calls"]) == "BudgetUnit(limit=1.0, spent=1.0, remaining=0.0)"
 
 
 def test_a_stand_in_reports_costs_and_one_of_a_workflow_is_no_attempt(segno_host: TestHost) -> None:

@@ -91,7 +91,9 @@ class BudgetSpent(Failure):
         Failure.__init__(self, code, message, details)
         told = _budget_of(details) or {"account": "", "units": {}}
         self.account = told["account"]
-        self.units = {unit: BudgetUnit(*map(about.get, _FIELDS)) for unit, about in told["units"].items()}
+        self.units = {
+            unit: BudgetUnit(*(float(about[name]) for name in _FIELDS)) for unit, about in told["units"].items()
+        }
 
 
 _FIELDS = ("limit", "spent", "remaining")
@@ -106,8 +108,11 @@ def _budget_of(details: Any) -> dict[str, Any] | None:
         or not isinstance(told.get("units"), dict)
     ):
         return None
-    is_budget = all(isinstance(about, dict) and about.keys() >= {*_FIELDS} for about in told["units"].values())
-    return told if is_budget else None
+    return told if all(map(_is_unit, told["units"].values())) else None
+
+
+def _is_unit(about: Any) -> bool:
+    return isinstance(about, dict) and all(isinstance(about.get(name), int | float) for name in _FIELDS)
 
 
 class NotAvailable(RuntimeError):

@@ -108,7 +108,8 @@ class TestBudgets:
 
     def of(self, id: str) -> dict[str, BudgetUnit]:
         """The budget of an execution."""
-        return {unit: BudgetUnit(**allowance.shown()) for unit, allowance in sorted(self._own(id).items())}
+        budget = sorted(self._own(id).items())
+        return {unit: BudgetUnit(*map(float, allowance.shown().values())) for unit, allowance in budget}
 
     def _own(self, id: str) -> dict[str, Allowance]:
         if id not in self._budgets:
