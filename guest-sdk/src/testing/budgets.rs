@@ -129,6 +129,9 @@ impl TestBudgets {
     }
 }
 
+/// True if a call draws on a budget: that of an execution above it, unless it undoes a step of a
+/// saga.
 fn draws_on(call: &str, account: &str) -> bool {
-    call.strip_prefix(account).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    let rest = call.strip_prefix(account);
+    rest.is_some_and(|rest| rest.is_empty() || (rest.starts_with('/') && !rest.contains("/c/")))
 }

@@ -5,7 +5,7 @@ use crate::snapshot::Snapshot;
 
 pub(super) const PREDICATES: &[Predicate] = &[
     ("an_account_is_an_execution", an_account_is_an_execution),
-    ("who_draws_on_an_account_finds_it", who_draws_on_an_account_finds_it),
+    ("an_account_has_a_budget", an_account_has_a_budget),
 ];
 
 fn an_account_is_an_execution(rows: &Snapshot) -> Violations {
@@ -14,14 +14,8 @@ fn an_account_is_an_execution(rows: &Snapshot) -> Violations {
     lost.map(|account| (vec![account.clone()], "its execution has no account".to_owned())).collect()
 }
 
-fn who_draws_on_an_account_finds_it(rows: &Snapshot) -> Violations {
-    let mut found = Violations::new();
-    for promise in rows.promises.values().filter(|promise| promise.has_budget()) {
-        let missing =
-            promise.accounts().into_iter().filter(|account| !rows.budgets.contains_key(account));
-        found.extend(missing.map(|account| {
-            (vec![promise.id().clone()], format!("there is no account `{account}`"))
-        }));
-    }
-    found
+fn an_account_has_a_budget(rows: &Snapshot) -> Violations {
+    let accounts = rows.promises.values().filter(|promise| promise.is_account());
+    let empty = accounts.filter(|promise| !rows.budgets.contains_key(promise.id()));
+    empty.map(|promise| (vec![promise.id().clone()], "it has no budget".to_owned())).collect()
 }

@@ -141,7 +141,7 @@ pub(crate) fn violators() -> Vec<(&'static str, SnapshotMutation)> {
             let budget = rows.budgets[&id("paid")].clone();
             rows.budgets.insert(id("open"), budget);
         }),
-        ("who_draws_on_an_account_finds_it", |rows| rows.budgets.clear()),
+        ("an_account_has_a_budget", |rows| rows.budgets.clear()),
         ("orphan_invokes", |rows| drop(rows.tasks.remove(&id("work")))),
         ("born_in_time", |rows| edit_spec(rows, "open", |spec| spec.timeout_at = Timestamp(999))),
         ("timedout_settled_at_mismatch", |rows| {

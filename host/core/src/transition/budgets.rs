@@ -71,8 +71,11 @@ impl DecisionDraft<'_> {
         is_executed: bool,
     ) -> Result<(), Refusal> {
         tags.remove(tags::ACCOUNTS);
+        // What undoes a step of a saga is done whatever it costs.
         let above = match maker {
-            PromiseCreator::Invocation(task) => self.promise(&task.id),
+            PromiseCreator::Invocation(task) if new.id.compensates(&task.id).is_none() => {
+                self.promise(&task.id)
+            }
             _ => None,
         };
         let above = above.filter(|_| is_executed).filter(|above| above.has_budget());

@@ -16,7 +16,7 @@ use super::{
     module_facts, outbox, records,
     rows::{damaged, needed},
     schedule, small, stored_promise,
-    table::{limit, line, partition},
+    table::{budget, limit, line, partition},
     task, text,
 };
 use crate::ExaminedPage;
@@ -75,6 +75,16 @@ impl ExaminedPage {
     /// Adds the queue of an object.
     pub(crate) fn put_line(&mut self, row: &impl RowFields) {
         self.keep(line(row), |state, (object, line)| state.put_line(object, line));
+    }
+
+    /// The promises of the page that have budgets of their own.
+    pub(crate) fn accounts(&self) -> Vec<PromiseId> {
+        let accounts = self.view.promises().filter(|promise| promise.is_account());
+        accounts.map(|promise| promise.id().clone()).collect()
+    }
+
+    pub(crate) fn put_budget(&mut self, row: &impl RowFields) {
+        self.keep(budget(row), |state, (account, budget)| state.put_budget(account, budget));
     }
 
     pub(crate) fn put_limit(&mut self, row: &impl RowFields) {

@@ -8,7 +8,9 @@ pub(super) type Seen = BTreeSet<(&'static str, bool)>;
 
 /// Every kind of command; true if it can be refused. Commands that the engine issues itself are
 /// never refused.
-const KINDS: [(&str, bool); 54] = [
+const KINDS: [(&str, bool); 56] = [
+    ("budget-charge", true),
+    ("budget-set", true),
     ("cancel", true),
     ("deploy", true),
     ("fenced-put", true),

@@ -189,3 +189,13 @@ fn a_budget_goes_with_its_tree() {
     world.done(Command::Prune { top: "w".into(), before, part: false, state: false });
     assert!(world.snapshot.budgets.is_empty());
 }
+
+#[test]
+fn what_undoes_a_step_is_not_charged() {
+    let (mut world, claim) = root("calls=1");
+    let undo = claim.id.compensation("trip", 0);
+    let [first, undoing] = calls(&mut world, &claim, [("w/0", None), (undo.as_str(), None)]);
+    world.done(world::charge(first, true, ""));
+    world.done(world::charge(undoing, true, ""));
+    assert_eq!(spent(&world, "w", "calls"), "1");
+}

@@ -125,6 +125,11 @@ const OUTBOX: Select = Select::differing("
     SELECT promises.id, outbox.kind, outbox.part, next_at, outbox.created_at, attempts, message
       FROM outbox JOIN promises ON promises.n = source WHERE source = ANY($1::bigint[])");
 
+const BUDGETS: Select = Select::differing(
+    "SELECT account, units FROM json_each($1) wanted JOIN budgets ON account = wanted.value",
+    "SELECT account, units FROM budgets WHERE account = ANY($1::text[])",
+);
+
 const MODULES: Select =
     Select::common(concat!("SELECT digest, ", module_facts_column!(), " FROM modules"));
 
@@ -211,6 +216,10 @@ pub(crate) async fn read<S: DatabaseSession>(
     for row in &session.all(&LINES, &[objects]).await? {
         page.put_line(row);
     }
+    let accounts = page.accounts();
+    for row in &session.all(&BUDGETS, &[Parameter::ids(&accounts)]).await? {
+        page.put_budget(row);
+    }
     let (limits, partitions) = page.limits();
     for row in &session.all(&LIMITS, &[texts(&limits)]).await? {
         page.put_limit(row);
@@ -239,4 +248,4 @@ fn texts(ids: &BTreeSet<String>) -> Parameter<'_> {
 /// The statements, for tests of query plans.
 #[cfg(test)]
 pub(super) static STATEMENTS: &[Select] =
-    &[PAGE_OF, BY_ID, FIRST_CHILDREN, JOURNALS, SIGNAL_KEYS, CALLBACKS, LISTENERS, OUTBOX];
+    &[PAGE_OF, BY_ID, FIRST_CHILDREN, JOURNALS, SIGNAL_KEYS, CALLBACKS, LISTENERS, OUTBOX, BUDGETS];

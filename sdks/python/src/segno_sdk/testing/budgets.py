@@ -1,6 +1,7 @@
 """The budgets of a test: what executions draw on, and what is charged."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -62,7 +63,9 @@ class TestBudgets:
 
     def open(self, id: str, limits: str | None, caller: str | None = None) -> FailureRecord | None:
         """Notes what an execution draws on: its own budget, if it has limits, and those of its caller."""
-        above = self._accounts.get(caller or "", ())
+        # What undoes a step of a saga is done whatever it costs.
+        is_free = caller is None or re.match(rf"{re.escape(caller)}(/g/\d+)?/c/", id) is not None
+        above = () if is_free else self._accounts.get(caller, ())
         if limits is None:
             self._accounts[id] = above
             return None
