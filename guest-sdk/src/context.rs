@@ -31,6 +31,7 @@ use crate::{
     shared::Shared,
     signals::{Signal, Signals},
     stream::Stream,
+    stream_reader::StreamReader,
     time::Timestamp,
 };
 
@@ -466,6 +467,11 @@ impl Context {
     /// A stream of JSON messages, which readers follow while the workflow runs.
     pub fn stream(&self, name: &str) -> Stream {
         Stream::new(&self.0, name)
+    }
+
+    /// A stream of any invocation, from its beginning. The workflow reads it while it grows.
+    pub fn read_stream(&self, invocation: &str, name: &str) -> StreamReader {
+        StreamReader::new(self, invocation, name)
     }
 
     /// Returns the output of `future`, if it is ready within `duration`; otherwise the future is

@@ -57,6 +57,7 @@ mod saga;
 mod shared;
 mod signals;
 mod stream;
+mod stream_reader;
 
 mod activity;
 mod attempt;
@@ -137,6 +138,7 @@ pub use segno_macro::{activity, data, object, query, update, workflow};
 pub use shared::Shared;
 pub use signals::{Receive, Signal, Signals};
 pub use stream::{AttemptStream, Stream};
+pub use stream_reader::StreamReader;
 pub use time::Timestamp;
 
 pub use chacha20::rand_core;

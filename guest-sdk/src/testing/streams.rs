@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use base64::{Engine, prelude::BASE64_STANDARD};
+use serde_json::{Value, json};
+
 use crate::{
     bindings::segno::workflow::types as wit, error::Error, payload::Payload, stream::is_json,
 };
@@ -77,6 +80,38 @@ impl TestStreams {
         by_it.map(|(_, item)| length(item)).sum()
     }
 
+    /// The part of a stream from a position on, as the host answers it, and true if it has data or
+    /// is at the end. `None` if there is no stream.
+    pub(super) fn part(
+        &self,
+        invocation: &str,
+        name: &str,
+        position: u64,
+        ended: bool,
+    ) -> Option<(Value, bool)> {
+        let stream = self.0.get(&(invocation.to_owned(), name.to_owned()))?;
+        let closed = stream.is_closed || ended;
+        let from = usize::try_from(position).unwrap_or(usize::MAX);
+        if is_json(&stream.content_type) {
+            let items: Vec<Value> =
+                stream.items.iter().skip(from).filter_map(|(_, item)| json_of(item)).collect();
+            let (next, is_ready) = (from + items.len(), !items.is_empty() || closed);
+            return Some((json!({ "items": items, "next": next, "closed": closed }), is_ready));
+        }
+        let data: Vec<u8> = stream.items.iter().flat_map(|(_, item)| bytes_of(item)).collect();
+        let rest = data.get(from..).unwrap_or_default();
+        let is_ready = !rest.is_empty() || closed;
+        let part = match stream.content_type.starts_with("text/") {
+            true => {
+                json!({ "text": String::from_utf8_lossy(rest), "next": data.len(), "closed": closed })
+            }
+            false => {
+                json!({ "base64": BASE64_STANDARD.encode(rest), "next": data.len(), "closed": closed })
+            }
+        };
+        Some((part, is_ready))
+    }
+
     pub(super) fn items(&self, invocation: &str, name: &str) -> Vec<&Payload> {
         let stream = self.0.get(&(invocation.to_owned(), name.to_owned()));
         stream.into_iter().flat_map(|stream| stream.items.iter().map(|(_, item)| item)).collect()
@@ -88,6 +123,25 @@ impl TestStreams {
             content_type: content_type.to_owned(),
             ..TestStream::default()
         })
+    }
+}
+
+/// A message of a stream.
+fn json_of(item: &Payload) -> Option<Value> {
+    match item {
+        Payload::Json(text) => serde_json::from_str(text).ok(),
+        Payload::Bytes(bytes) => serde_json::from_slice(bytes).ok(),
+    }
+}
+
+/// The bytes that an item stands for in a stream that is not JSON.
+fn bytes_of(item: &Payload) -> Vec<u8> {
+    match item {
+        Payload::Bytes(bytes) => bytes.clone(),
+        Payload::Json(text) => match serde_json::from_str::<String>(text) {
+            Ok(string) => string.into_bytes(),
+            Err(_) => text.as_bytes().to_vec(),
+        },
     }
 }
 

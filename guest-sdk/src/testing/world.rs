@@ -9,6 +9,7 @@ mod graph;
 mod invocations;
 mod objects;
 mod promises;
+mod reads;
 mod updates;
 
 use std::{
@@ -17,7 +18,7 @@ use std::{
 };
 
 pub(super) use self::objects::TestObjects;
-use self::{invocations::TestInvocation, objects::ObjectCall};
+use self::{invocations::TestInvocation, objects::ObjectCall, reads::StreamRead};
 use super::{
     attempt::PlannedAttempt,
     doubles::Doubles,
@@ -75,6 +76,8 @@ pub(super) struct TestWorld<'a> {
     unnamed_promises: usize,
     /// Accepted updates by their promises.
     updates: BTreeMap<String, Arc<Mutex<HandlerExchange>>>,
+    /// Reads of streams that wait for data.
+    reads: Vec<StreamRead>,
     commands: Vec<(u64, WorkflowCommand)>,
     /// The list of functions of the crate under test.
     module: Option<Module>,
@@ -129,6 +132,13 @@ enum TestAction {
     },
 }
 
+impl TestAction {
+    /// True if the action begins this invocation.
+    fn begins(&self, invocation: &str) -> bool {
+        matches!(self, Self::Begin { id, .. } if id == invocation)
+    }
+}
+
 fn null() -> wit::Outcome {
     wit::Outcome::Success(Payload::Json("null".to_owned()))
 }
@@ -161,6 +171,7 @@ impl<'a> TestWorld<'a> {
             promises: BTreeMap::new(),
             unnamed_promises: 0,
             updates: BTreeMap::new(),
+            reads: Vec::new(),
             commands: Vec::new(),
             module: None,
             listed: None,
@@ -212,6 +223,7 @@ impl<'a> TestWorld<'a> {
             let Some(((at_ms, _), action)) = self.due.pop_first() else { self.stuck(&root) };
             self.now_ms = self.now_ms.max(at_ms);
             self.act(action);
+            self.serve_reads();
         }
     }
 

@@ -118,6 +118,12 @@ impl Promise {
         told.unwrap_or_else(|| u32::from(self.spec.made_by.is_some()))
     }
 
+    /// The prefix of ids that its tree may act on, if `id` does not begin with it.
+    pub fn beyond_rights(&self, id: &PromiseId) -> Option<&str> {
+        let prefix = self.spec.tags.get(tags::RIGHTS)?;
+        (!id.as_str().starts_with(prefix.as_str())).then_some(prefix)
+    }
+
     /// Root of the tree, from the promise's tags.
     pub fn root(&self) -> PromiseId {
         let named = self.spec.tags.get(tags::ORIGIN);

@@ -32,7 +32,10 @@ use segno_store::StoreError;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::{lease_ttl::AdaptiveLeaseTtl, target::HTTP};
+use crate::{
+    lease_ttl::AdaptiveLeaseTtl,
+    target::{HTTP, STREAM},
+};
 
 /// Maximum number of targets remembered as activities.
 const ACTIVITIES_KNOWN: usize = 4_096;
@@ -278,7 +281,7 @@ impl SlotShares {
 
     /// The kind and number of places that a run of `target` needs, as far as known in advance.
     fn needs(&self, target: &str) -> (SlotKind, usize) {
-        if target == HTTP || target.starts_with(SERVICE_SCHEME) {
+        if [HTTP, STREAM].contains(&target) || target.starts_with(SERVICE_SCHEME) {
             return (SlotKind::Request, 1);
         }
         match self.known.get(target) {

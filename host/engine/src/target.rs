@@ -11,6 +11,8 @@ use segno_core::{
 
 /// The target of HTTP requests that the host performs.
 pub const HTTP: &str = "segno:http";
+/// The target of calls that read a stream.
+pub const STREAM: &str = "segno:stream";
 /// The target of calls that ask what the caller's budgets have left.
 pub const BUDGET: &str = "segno:budget";
 

@@ -6,6 +6,7 @@ use crate::{
     budget::BUDGET,
     journal::WorkflowCommand,
     payload::Payload,
+    stream_reader::READ_STREAM,
     testing::{
         attempt::{AttemptSubject, PlannedAttempt},
         recorder::lock,
@@ -22,6 +23,9 @@ impl TestWorld<'_> {
                 if function == BUDGET {
                     let left = lock(&self.common).budgets.remaining(id);
                     return self.answer(now_ms, id, command, wit::Outcome::Success(left));
+                }
+                if function == READ_STREAM {
+                    return self.read_stream(id, command, &input);
                 }
                 lock(&self.common).budgets.grant_by(&child, &options.labels);
                 self.call(id, command, child, &function, input, options)

@@ -351,14 +351,11 @@ impl DecisionDraft<'_> {
         if self.object_with(invocation, id).is_some() {
             return Ok(());
         }
-        let rights = self.promise(invocation).and_then(|own| own.spec.tags.get(tags::RIGHTS));
-        match rights {
-            Some(prefix) if !id.as_str().starts_with(prefix.as_str()) => {
-                Err(Refusal::Unprocessable(format!(
-                    "`{invocation}` was started with rights over ids that begin with `{prefix}`, and `{id}` does not"
-                )))
-            }
-            Some(_) | None => Ok(()),
+        match self.promise(invocation).and_then(|own| own.beyond_rights(id)) {
+            Some(prefix) => Err(Refusal::Unprocessable(format!(
+                "`{invocation}` was started with rights over ids that begin with `{prefix}`, and `{id}` does not"
+            ))),
+            None => Ok(()),
         }
     }
 

@@ -19,6 +19,7 @@ mod execution;
 mod graph_run;
 mod run;
 mod start;
+mod stream_call;
 
 // The guest's journal.
 pub mod commands;

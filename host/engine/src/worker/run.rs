@@ -14,7 +14,7 @@ use tracing::Instrument as _;
 
 use super::{
     activity::AttemptCode, budget_call::BudgetTarget, context::WorkerContext,
-    execution::WorkflowCode, graph_run::GraphTarget, log_span,
+    execution::WorkflowCode, graph_run::GraphTarget, log_span, stream_call::StreamTarget,
 };
 use crate::{
     claim::{
@@ -97,6 +97,7 @@ async fn target_of(
     match named {
         target::HTTP => return Ok(Arc::new(AttemptCode::Http)),
         target::BUDGET => return Ok(Arc::new(BudgetTarget)),
+        target::STREAM => return Ok(Arc::new(StreamTarget)),
         GRAPH_RUN => return Ok(Arc::new(GraphTarget)),
         _ => {}
     }
