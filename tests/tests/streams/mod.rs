@@ -5,6 +5,7 @@ mod client;
 mod command;
 mod forked;
 mod killed;
+mod read;
 
 use serde_json::Value;
 use tests::{guests, test_host::TestHost};

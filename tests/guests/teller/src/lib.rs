@@ -70,6 +70,36 @@ pub async fn produce(ctx: ActivityContext, telling: Telling) -> Result<u64> {
     Ok(kept)
 }
 
+/// A stream to read.
+#[segno::data]
+pub struct Source {
+    invocation: String,
+    stream: String,
+}
+
+/// Adds up the numbers of a stream, from its beginning to its end, and counts the parts.
+#[segno::workflow]
+pub async fn listen(ctx: Context, source: Source) -> Result<(u64, u64)> {
+    let mut numbers = ctx.read_stream(&source.invocation, &source.stream);
+    let (mut sum, mut parts) = (0, 0);
+    while let Some(part) = numbers.next::<u64>().await? {
+        sum += part.iter().sum::<u64>();
+        parts += 1;
+    }
+    Ok((sum, parts))
+}
+
+/// The text of a stream.
+#[segno::workflow]
+pub async fn quote(ctx: Context, source: Source) -> Result<String> {
+    let mut log = ctx.read_stream(&source.invocation, &source.stream);
+    let mut text = String::new();
+    while let Some(part) = log.next_text().await? {
+        text.push_str(&part);
+    }
+    Ok(text)
+}
+
 /// Breaks the rule that its input names.
 #[segno::workflow]
 pub async fn breach(ctx: Context, rule: String) -> Result<()> {
@@ -88,4 +118,4 @@ pub async fn breach(ctx: Context, rule: String) -> Result<()> {
     ctx.sleep(Duration::from_millis(1)).await
 }
 
-segno::module!(tell, relay, report, produce, breach);
+segno::module!(tell, relay, report, produce, listen, quote, breach);
