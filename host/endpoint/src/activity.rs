@@ -20,8 +20,8 @@ use segno_engine::{
     values::{self, code},
 };
 use segno_guest::{
-    ActivityContext, ActivityHost, Failure, GuestError, HttpRequest, HttpResponse, Level, Outbound,
-    Outcome, Payload,
+    ActivityContext, ActivityHost, Failure, GuestError, HttpRequest, HttpResponse, Level,
+    OpenedResponse, Outbound, Outcome, Payload,
 };
 use segno_restate::{
     immutable::ErrorMessage,
@@ -145,6 +145,10 @@ impl ActivityHost for EndpointActivityHost {
 
     async fn http(&self, request: HttpRequest) -> Result<HttpResponse, Failure> {
         self.outbound.send(&self.module, request).await
+    }
+
+    async fn http_open(&self, request: HttpRequest) -> Result<OpenedResponse, Failure> {
+        self.outbound.open(&self.module, request).await
     }
 
     fn log(&self, level: Level, message: String) {

@@ -1,4 +1,5 @@
-//! Outbound HTTP, performed by the host: for the durable HTTP step and for `activity.http`.
+//! Outbound HTTP, performed by the host: for the durable HTTP step, for `activity.http` and for
+//! `http-bodies`.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -9,13 +10,15 @@ use reqwest::{
 };
 
 use super::{
-    Failure, HttpRequest, HttpResponse, Outbound, Payload,
+    Failure, HttpRequest, HttpResponse, OpenedResponse, Outbound, Payload,
+    http_body::{ReceivedBody, SecretFreeBody},
     policy::{Grants, MissingSecret, OriginRefusal, PolicySource, Secrets, VariableError},
 };
 
 #[derive(Debug, Clone, Copy)]
 pub struct HttpLimits {
-    /// Maximum time from the start to the last byte of the answer.
+    /// Maximum time from the start to the last byte of the answer. For an answer in pieces: to the
+    /// headers, and from each read to the next bytes.
     pub timeout: Duration,
     /// Maximum time from the start to the established connection.
     pub connect_timeout: Duration,
@@ -49,7 +52,7 @@ impl HttpClient {
     /// The machine's TLS setup cannot be used.
     pub fn new(limits: HttpLimits) -> Result<Self, reqwest::Error> {
         let client = segno_env::http_client(segno_env::Proxies::None)
-            .timeout(limits.timeout)
+            .read_timeout(limits.timeout)
             .connect_timeout(limits.connect_timeout)
             .build()?;
         Ok(Self { client, limits })
@@ -64,22 +67,35 @@ impl HttpClient {
     /// # Errors
     /// The failure, in the contract's terms.
     pub async fn send(&self, request: HttpRequest) -> Result<HttpResponse, Failure> {
-        let request = outgoing(request)?;
-        let url = request.url().clone();
-        let mut response =
-            self.client.execute(request).await.map_err(|error| unreachable(&url, &error))?;
-        let status = response.status().as_u16();
-        let headers = incoming(response.headers());
+        let mut request = outgoing(request)?;
+        *request.timeout_mut() = Some(self.limits.timeout);
+        let (status, headers, mut received) = self.execute(request).await?;
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| unreachable(&url, &error))? {
-            if body.len() + chunk.len() > self.limits.response_bytes {
-                let limit = self.limits.response_bytes;
-                let message = format!("the answer of `{url}` is larger than {limit} bytes");
-                return Err(failure(413, message));
-            }
-            body.extend_from_slice(&chunk);
+        while let Some(piece) = received.piece(504).await? {
+            body.extend_from_slice(&piece);
         }
         Ok(HttpResponse { status, headers, body })
+    }
+
+    /// Sends `request` once, and returns when the status and the headers have arrived. The failure
+    /// codes are those of [`send`](Self::send); a body that is silent for too long fails with 408.
+    ///
+    /// # Errors
+    /// The failure, in the contract's terms.
+    pub async fn open(&self, request: HttpRequest) -> Result<OpenedResponse, Failure> {
+        let (status, headers, body) = self.execute(outgoing(request)?).await?;
+        Ok(OpenedResponse { status, headers, body: Box::new(body) })
+    }
+
+    async fn execute(
+        &self,
+        request: reqwest::Request,
+    ) -> Result<(u16, Vec<(String, String)>, ReceivedBody), Failure> {
+        let url = request.url().clone();
+        let response =
+            self.client.execute(request).await.map_err(|error| unreachable(&url, &error))?;
+        let (status, headers) = (response.status().as_u16(), incoming(response.headers()));
+        Ok((status, headers, ReceivedBody::new(url, response, self.limits.response_bytes)))
     }
 }
 
@@ -95,6 +111,14 @@ impl HttpGate {
         Self { policy, client }
     }
 
+    /// Checks the address of a request, and fills its secrets in. Returns the request with the
+    /// secrets that were used.
+    fn admit(&self, module: &str, request: HttpRequest) -> Result<(HttpRequest, Secrets), Failure> {
+        let grants = self.policy.get().grants(module);
+        grants.allows_http(&request.url).map_err(|refused| self.refusal(refused))?;
+        fill_in(&grants, request)
+    }
+
     /// The refusal as a failure. It mentions if the newest policy file is not in force.
     fn refusal(&self, refused: OriginRefusal) -> Failure {
         let mut failure = Failure::from(refused);
@@ -108,15 +132,23 @@ impl HttpGate {
 #[async_trait]
 impl Outbound for HttpGate {
     async fn send(&self, module: &str, request: HttpRequest) -> Result<HttpResponse, Failure> {
-        let grants = self.policy.get().grants(module);
-        grants.allows_http(&request.url).map_err(|refused| self.refusal(refused))?;
-        let (request, filled_in) = fill_in(&grants, request)?;
+        let (request, filled_in) = self.admit(module, request)?;
         match self.client.send(request).await {
             Ok(response) => Ok(filled_in.kept_out_of(response)),
-            Err(Failure { code, message, details }) => {
-                let message = filled_in.hide(&message).into_owned();
-                Err(Failure { code, message, details })
+            Err(failure) => Err(filled_in.kept_out_of_failure(failure)),
+        }
+    }
+
+    async fn open(&self, module: &str, request: HttpRequest) -> Result<OpenedResponse, Failure> {
+        let (request, filled_in) = self.admit(module, request)?;
+        match self.client.open(request).await {
+            Ok(response) if filled_in.is_empty() => Ok(response),
+            Ok(OpenedResponse { status, mut headers, body }) => {
+                filled_in.hide_in_headers(&mut headers);
+                let body = Box::new(SecretFreeBody::new(body, filled_in));
+                Ok(OpenedResponse { status, headers, body })
             }
+            Err(failure) => Err(filled_in.kept_out_of_failure(failure)),
         }
     }
 
@@ -145,10 +177,18 @@ impl Secrets {
     /// `response` with the values of these secrets hidden: a server may echo them.
     fn kept_out_of(&self, mut response: HttpResponse) -> HttpResponse {
         response.body = self.hide_bytes(response.body);
-        for (_, value) in &mut response.headers {
+        self.hide_in_headers(&mut response.headers);
+        response
+    }
+
+    fn hide_in_headers(&self, headers: &mut [(String, String)]) {
+        for (_, value) in headers {
             *value = self.hide(value).into_owned();
         }
-        response
+    }
+
+    pub(super) fn kept_out_of_failure(&self, failure: Failure) -> Failure {
+        Failure { message: self.hide(&failure.message).into_owned(), ..failure }
     }
 }
 
@@ -192,16 +232,21 @@ fn unreachable(url: &Url, error: &reqwest::Error) -> Failure {
     if error.is_timeout() {
         return failure(504, format!("`{url}` did not answer in time"));
     }
+    failure(502, format!("`{url}` could not be reached: {}", reason(error)))
+}
+
+/// The innermost cause of an error of the client.
+pub(super) fn reason(error: &reqwest::Error) -> String {
     let mut reason = error.to_string();
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
         reason = cause.to_string();
         source = cause.source();
     }
-    failure(502, format!("`{url}` could not be reached: {reason}"))
+    reason
 }
 
-fn failure(code: u32, message: String) -> Failure {
+pub(super) fn failure(code: u32, message: String) -> Failure {
     Failure { code, message, details: None }
 }
 

@@ -21,6 +21,7 @@ mod limits;
 
 // The I/O that a module may use.
 mod http;
+mod http_body;
 mod idle_modules;
 pub mod policy;
 
@@ -99,6 +100,7 @@ pub use function_description::FunctionDescription;
 pub use function_limits::FunctionLimits;
 pub use handlers::{HandlerDescription, HandlerKind};
 pub use http::{HttpClient, HttpGate, HttpLimits};
+pub use http_body::{OpenedResponse, ResponseBody};
 pub use invalid::InvalidComponent;
 pub use limits::Limits;
 pub use loading_error::LoadingError;
@@ -165,6 +167,15 @@ pub trait ActivityHost: Send + Sync {
         Ok(())
     }
 
+    /// Sends one HTTP request as [`http`](Self::http). Returns when the status and the headers have
+    /// arrived.
+    ///
+    /// # Errors
+    /// A failure for the guest.
+    async fn http_open(&self, request: HttpRequest) -> Result<OpenedResponse, Failure> {
+        self.http(request).await.map(OpenedResponse::from)
+    }
+
     /// Returns the number of positions of a stream that this call has appended and the store has.
     ///
     /// # Errors
@@ -206,6 +217,15 @@ pub trait Outbound: Send + Sync {
     /// A failure for the guest: a refusal by the policy is final (403), a failure of the network is
     /// not.
     async fn send(&self, module: &str, request: HttpRequest) -> Result<HttpResponse, Failure>;
+
+    /// Sends one request as [`send`](Self::send). Returns when the status and the headers have
+    /// arrived.
+    ///
+    /// # Errors
+    /// As for [`send`](Self::send).
+    async fn open(&self, module: &str, request: HttpRequest) -> Result<OpenedResponse, Failure> {
+        self.send(module, request).await.map(OpenedResponse::from)
+    }
 
     /// Checks that the policy of the module with the alias `module` allows requests to `url`.
     ///

@@ -7,7 +7,7 @@ use wasmtime::{
 
 use super::{
     bindings::segno::workflow::{
-        activity, activity_streams, configuration, costs, files, generations, journal,
+        activity, activity_streams, configuration, costs, files, generations, http_bodies, journal,
         object_promises, sagas, signals, state, streams,
     },
     versions::{VERSIONS, imports, interface},
@@ -25,6 +25,7 @@ pub(super) trait ImportHost:
     + activity::Host
     + activity_streams::Host
     + costs::Host
+    + http_bodies::Host
     + configuration::Host
     + files::Host
     + Send
@@ -43,6 +44,7 @@ impl<T> ImportHost for T where
         + activity::Host
         + activity_streams::Host
         + costs::Host
+        + http_bodies::Host
         + configuration::Host
         + files::Host
         + Send
@@ -111,6 +113,7 @@ pub(super) fn provide<T: ImportHost>(linker: &mut Linker<T>) -> wasmtime::Result
         of("activity", activity)?;
         of("activity-streams", activity_streams)?;
         of("costs", costs)?;
+        of("http-bodies", http_bodies)?;
         of("configuration", configuration)?;
         of("files", files)?;
     }
@@ -211,6 +214,16 @@ fn costs<T: ImportHost>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result
     functions! { instance, costs: answering {
         "report" = report(unit, millionths);
     } silent {
+    } }
+    Ok(())
+}
+
+fn http_bodies<T: ImportHost>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
+    waiting_functions! { instance, http_bodies: answering {
+        "open" = open(request);
+        "read" = read(response, limit);
+    } silent {
+        "close" = close(response);
     } }
     Ok(())
 }

@@ -25,6 +25,7 @@ pub(super) fn imports(name: &str, version: &str) -> bool {
             "streams",
             "activity-streams",
             "costs",
+            "http-bodies",
         ]
         .contains(&name),
         _ => return false,

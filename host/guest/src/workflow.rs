@@ -6,7 +6,7 @@ use wasmtime_wasi::{WasiCtxView, WasiView};
 use super::{
     CallOptions, GuestCommand, HttpRequest, HttpResponse, JournalAnswer, JournalCall, Level,
     Outcome, Payload, PromiseOptions, SharedJournal, StopReason,
-    bindings::segno::workflow::{activity, configuration, files, journal, types},
+    bindings::segno::workflow::{activity, configuration, files, http_bodies, journal, types},
     budget::Budget,
     command_place::CommandPlace,
     commands::{
@@ -21,6 +21,9 @@ use super::{
     trap::{TrapCause, check_size},
     wasi::DeterministicWasi,
 };
+
+const INSTEAD_OF_BODIES: &str =
+    "use `ctx.http` (`segno:workflow/journal.http`), or read the body in an activity";
 
 /// The data of a workflow instance's store.
 pub(super) struct WorkflowState {
@@ -245,6 +248,23 @@ impl activity::Host for WorkflowState {
 
     async fn log(&mut self, _level: Level, _message: String) -> wasmtime::Result<()> {
         Err(for_activities("activity.log", "use `ctx.log` (`segno:workflow/journal.log`)"))
+    }
+}
+
+impl http_bodies::Host for WorkflowState {
+    async fn open(
+        &mut self,
+        _request: HttpRequest,
+    ) -> wasmtime::Result<Result<http_bodies::ResponseHead, Failure>> {
+        Err(for_activities("http-bodies.open", INSTEAD_OF_BODIES))
+    }
+
+    async fn read(&mut self, _: u32, _: u32) -> wasmtime::Result<Result<Vec<u8>, Failure>> {
+        Err(for_activities("http-bodies.read", INSTEAD_OF_BODIES))
+    }
+
+    async fn close(&mut self, _response: u32) -> wasmtime::Result<()> {
+        Err(for_activities("http-bodies.close", INSTEAD_OF_BODIES))
     }
 }
 

@@ -16,10 +16,11 @@ use segno_core::{
 };
 use segno_guest::{
     ActivityContext, ActivityHost, Failure, FunctionDescription, GuestError, HttpRequest,
-    HttpResponse, Level, Outcome, Payload,
+    HttpResponse, Level, OpenedResponse, Outcome, Payload,
 };
 
 use super::{
+    attempt_body::AttemptBody,
     attempt_costs::{AttemptCosts, with_costs},
     attempt_start::AttemptStart,
     attempt_streams::AttemptStreams,
@@ -296,6 +297,13 @@ impl ActivityHost for WorkerActivityHost {
 
     fn report_cost(&self, unit: &str, millionths: u64) -> Result<(), Failure> {
         self.written.costs.report(unit, millionths)
+    }
+
+    async fn http_open(&self, request: HttpRequest) -> Result<OpenedResponse, Failure> {
+        let session = &self.beginning.session;
+        session.active.advance(1);
+        let opened = session.host().outbound.open(&self.module, request).await?;
+        Ok(AttemptBody::of(opened, session.clone()))
     }
 
     async fn stream_kept(&self, name: &str) -> Result<u64, Failure> {

@@ -36,14 +36,7 @@ impl activity::Host for ActivityState {
         &mut self,
         request: HttpRequest,
     ) -> wasmtime::Result<Result<HttpResponse, Failure>> {
-        self.budget.check_time()?;
-        let limit = self.budget.limits().output_bytes;
-        let size = request.body.as_ref().map_or(0, size);
-        check_size(size, limit, || format!("HTTP request to `{}`", request.url))?;
-        if let Some(body) = &request.body {
-            let place = || format!("body of the HTTP request to `{}`", request.url);
-            is_json(body, place).map_err(TrapCause::Refused)?;
-        }
+        self.check_request(&request)?;
         self.budget.waited();
         Ok(self.host.http(request).await)
     }
@@ -120,6 +113,19 @@ impl ActivityState {
             "`{table}.{name}` is not set for this module: add `{table}.{name} = {value}` to `[{module}]` in policy.toml"
         );
         Failure { code: 403, message, details: None }
+    }
+
+    /// Checks that the attempt may send `request`.
+    pub(super) fn check_request(&self, request: &HttpRequest) -> wasmtime::Result<()> {
+        self.budget.check_time()?;
+        let limit = self.budget.limits().output_bytes;
+        let size = request.body.as_ref().map_or(0, size);
+        check_size(size, limit, || format!("HTTP request to `{}`", request.url))?;
+        if let Some(body) = &request.body {
+            let place = || format!("body of the HTTP request to `{}`", request.url);
+            is_json(body, place).map_err(TrapCause::Refused)?;
+        }
+        Ok(())
     }
 
     fn check_file(&self, path: &str, content: &[u8]) -> wasmtime::Result<()> {

@@ -5,6 +5,7 @@
 
 mod costs;
 mod files;
+mod http_bodies;
 mod imports;
 mod state;
 mod streams;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use segno_core::id::Digest;
 use wasmtime::Store;
 
-use self::wasi::RealWasi;
+use self::{http_bodies::OpenResponses, wasi::RealWasi};
 pub(super) use self::{imports::for_workflows, state::ActivityState};
 use super::{
     ActivityContext, ActivityHost, Failure, FunctionKind, GuestError, Outcome, Payload,
@@ -59,7 +60,8 @@ pub(super) async fn perform(
     };
     let places = wasm.engine.pool().room(&loaded.share).await;
     let fuel = budget.crossing_fuel();
-    let state = ActivityState { host, budget, grants, secrets, wasi };
+    let state =
+        ActivityState { host, budget, grants, secrets, responses: OpenResponses::default(), wasi };
     let mut store = Store::new(loaded.component.engine(), state);
     store.set_hostcall_fuel(fuel);
     if wasm.engine.counts() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::wasi::RealWasi;
+use super::{http_bodies::OpenResponses, wasi::RealWasi};
 use crate::{
     ActivityHost,
     budget::Budget,
@@ -16,5 +16,6 @@ pub(crate) struct ActivityState {
     pub(super) grants: Arc<Grants>,
     /// All secrets of this attempt's module, used or not.
     pub(super) secrets: Arc<Secrets>,
+    pub(super) responses: OpenResponses,
     pub(super) wasi: Option<Box<RealWasi>>,
 }

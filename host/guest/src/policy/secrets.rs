@@ -37,6 +37,7 @@ pub struct Secrets {
 #[derive(Debug)]
 struct SecretFinder {
     automaton: AhoCorasick,
+    patterns: Vec<String>,
     /// The replacement of each pattern.
     marks: Vec<String>,
 }
@@ -111,13 +112,14 @@ impl Secrets {
             marks.extend(forms.iter().map(|_| mark(name)));
             patterns.extend(forms);
         }
-        let automaton = || {
-            AhoCorasick::builder()
-                .match_kind(MatchKind::LeftmostLongest)
-                .build(&patterns)
-                .expect("a few short patterns")
-        };
-        let finder = (!patterns.is_empty()).then(|| SecretFinder { automaton: automaton(), marks });
+        if patterns.is_empty() {
+            return Self { values, finder: None };
+        }
+        let automaton = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(&patterns)
+            .expect("a few short patterns");
+        let finder = Some(SecretFinder { automaton, patterns, marks });
         Self { values, finder }
     }
 
@@ -172,6 +174,14 @@ impl Secrets {
         }
     }
 
+    /// Takes the beginning of `bytes` that needs no further bytes, with values replaced. The rest
+    /// may be the beginning of a value.
+    pub fn hide_beginning(&self, bytes: &mut Vec<u8>) -> Vec<u8> {
+        let decided = self.finder.as_ref().map_or(bytes.len(), |finder| finder.decided(bytes));
+        let rest = bytes.split_off(decided);
+        self.hide_bytes(std::mem::replace(bytes, rest))
+    }
+
     /// Like [`hide`](Self::hide), for bytes.
     pub fn hide_bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
         match &self.finder {
@@ -180,6 +190,24 @@ impl Secrets {
             }
             _ => bytes,
         }
+    }
+}
+
+impl SecretFinder {
+    /// Length of the beginning of `bytes` whose values are found whatever follows.
+    fn decided(&self, bytes: &[u8]) -> usize {
+        let begins_value = |tail: &[u8]| {
+            self.patterns
+                .iter()
+                .any(|pattern| pattern.len() > tail.len() && pattern.as_bytes().starts_with(tail))
+        };
+        let longest = self.patterns.iter().map(String::len).max().unwrap_or_default();
+        let first = (bytes.len() + 1).saturating_sub(longest);
+        let cut = (first..bytes.len()).find(|from| begins_value(&bytes[*from..]));
+        let Some(cut) = cut else { return bytes.len() };
+        // A value that begins earlier is found first, so the one that begins at the cut is none.
+        let across = |found: &aho_corasick::Match| found.start() < cut && cut < found.end();
+        self.automaton.find_iter(bytes).find(across).map_or(cut, |found| found.end())
     }
 }
 
@@ -212,6 +240,34 @@ mod tests {
         }
         assert_eq!(secrets.found_in(key.as_bytes()), Some("KEY"));
         assert!(secrets.only(&["KEY".to_owned()].into()).found_in(b"pa\"y-12345").is_none());
+    }
+
+    #[test]
+    fn a_value_is_hidden_wherever_the_text_is_cut() {
+        let secrets = secrets(&[("A", "aab-12345"), ("B", "45xx-6789"), ("C", "aab-12345-longer")]);
+        for text in [
+            "x aab-12345xx-6789 y",
+            "aaab-12345-longer",
+            "aab-12345-longe",
+            "45xx-67845xx-6789",
+            "aab-1234",
+            "nothing at all",
+        ] {
+            let whole = secrets.hide(text);
+            for (first, second) in (0..=text.len())
+                .flat_map(|first| (first..=text.len()).map(move |second| (first, second)))
+            {
+                let (mut seen, mut held) = (Vec::new(), Vec::new());
+                for piece in [&text[..first], &text[first..second], &text[second..]] {
+                    held.extend_from_slice(piece.as_bytes());
+                    seen.extend(secrets.hide_beginning(&mut held));
+                }
+                seen.extend(secrets.hide_bytes(held));
+                assert_eq!(String::from_utf8_lossy(&seen), whole, "{text} at {first}, {second}");
+            }
+        }
+        let mut bytes = b"data: token\n\n".to_vec();
+        assert_eq!(secrets.hide_beginning(&mut bytes), b"data: token\n\n", "nothing waits");
     }
 
     #[test]

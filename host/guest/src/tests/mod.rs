@@ -6,6 +6,7 @@ mod commits;
 mod cost;
 mod function_limits;
 mod guests;
+mod http_bodies;
 mod idle_modules;
 mod journal;
 mod limits;
