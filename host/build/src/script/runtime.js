@@ -6,6 +6,7 @@ import * as configuration from 'segno:workflow/configuration@0.2.0';
 import * as costs from 'segno:workflow/costs@0.2.0';
 import * as files from 'segno:workflow/files@0.2.0';
 import * as generations from 'segno:workflow/generations@0.2.0';
+import * as httpBodies from 'segno:workflow/http-bodies@0.2.0';
 import * as journal from 'segno:workflow/journal@0.2.0';
 import * as objectPromises from 'segno:workflow/object-promises@0.2.0';
 import * as sagas from 'segno:workflow/sagas@0.2.0';
@@ -21,6 +22,7 @@ globalThis.segnoContract = {
   costs,
   files,
   generations,
+  'http-bodies': httpBodies,
   journal,
   'object-promises': objectPromises,
   sagas,
