@@ -20,6 +20,8 @@ export type { AttemptOptions, GraphBuilder, NodeOptions, NodeOutput, NodeRequest
 export { type Graph, graph, type GraphOptions } from './core/graph/graph.js';
 export type { Condition, Output, Place, Source, ValueOf } from './core/graph/place.js';
 export { HttpHeaders, type HttpRequest, HttpResponse } from './core/http.js';
+export type { HttpBody } from './core/http-body.js';
+export type { ServerEvent } from './core/http-lines.js';
 export type { Limit } from './core/limits.js';
 export type { Logger } from './core/log.js';
 export { mapOf, object, type ObjectFunctionMaker, type ObjectFunctionMakers, type ObjectOptions, type ObjectType } from './core/object.js';

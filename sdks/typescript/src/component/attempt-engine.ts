@@ -5,6 +5,7 @@ import * as streams from 'segno:workflow/activity-streams@0.2.0';
 import * as configuration from 'segno:workflow/configuration@0.2.0';
 import * as costs from 'segno:workflow/costs@0.2.0';
 import * as files from 'segno:workflow/files@0.2.0';
+import * as bodies from 'segno:workflow/http-bodies@0.2.0';
 import type { AttemptEngine } from '../core/engine.js';
 import { Code, Failure } from '../core/failure.js';
 
@@ -14,7 +15,9 @@ const clock = Date.now;
 /** The host as the engine of the attempt that it performs. */
 export const attemptEngine: AttemptEngine = {
   heartbeat: (progress) => activity.heartbeat(progress),
-  http: (request) => refusable(() => activity.http(request)),
+  openHttp: (request) => refusable(() => bodies.open(request)),
+  readHttp: (response, limit) => refusable(() => bodies.read(response, limit)),
+  closeHttp: (response) => bodies.close(response),
   log: (level, message) => activity.log(level, message),
   env: (name) => refusable(() => configuration.env(name)),
   secret: (name) => refusable(() => configuration.secret(name)),

@@ -78,11 +78,16 @@ declare module 'segno:workflow/costs@0.2.0' {
 
 declare module 'segno:workflow/activity@0.2.0' {
   type Payload = import('../core/engine.js').Payload;
-  type Request = import('../core/engine.js').HttpRecord;
-  type Answer = import('../core/engine.js').HttpAnswer;
   export function heartbeat(progress: Payload | undefined): boolean;
-  export function http(request: Request): Answer;
   export function log(level: string, message: string): void;
+}
+
+declare module 'segno:workflow/http-bodies@0.2.0' {
+  type Request = import('../core/engine.js').HttpRecord;
+  type Head = import('../core/engine.js').HttpHead;
+  export function open(request: Request): Head;
+  export function read(response: number, limit: number): Uint8Array;
+  export function close(response: number): void;
 }
 
 declare module 'segno:workflow/configuration@0.2.0' {

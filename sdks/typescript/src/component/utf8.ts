@@ -35,6 +35,8 @@ export class Utf8Decoder {
   readonly encoding = 'utf-8';
   readonly fatal: boolean;
   readonly ignoreBOM: boolean;
+  #rest = new Uint8Array(0);
+  #hasBegun = false;
 
   constructor(label = 'utf-8', { fatal = false, ignoreBOM = false }: { fatal?: boolean; ignoreBOM?: boolean } = {}) {
     if (!/^utf-?8$/i.test(label.trim())) throw new RangeError(`there is no encoding \`${label}\` here: only utf-8`);
@@ -42,16 +44,23 @@ export class Utf8Decoder {
     this.ignoreBOM = ignoreBOM;
   }
 
-  decode(source?: ArrayBuffer | ArrayBufferView): string {
-    if (source === undefined) return '';
-    const bytes = source instanceof ArrayBuffer ? new Uint8Array(source) : new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
+  /** With `stream`, the bytes of a character that is not complete wait for the next call. */
+  decode(source?: ArrayBuffer | ArrayBufferView, { stream = false }: { stream?: boolean } = {}): string {
+    const view = source ?? new ArrayBuffer(0);
+    const given = view instanceof ArrayBuffer ? new Uint8Array(view) : new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+    let bytes = this.#rest.length === 0 ? given : Uint8Array.from([...this.#rest, ...given]);
+    const complete = stream ? bytes.length - unfinished(bytes) : bytes.length;
+    this.#rest = bytes.slice(complete);
+    bytes = bytes.subarray(0, complete);
     const letters: string[] = [];
     for (let at = 0; at < bytes.length; ) {
       const [code, length] = this.#letter(bytes, at);
       letters.push(String.fromCodePoint(code));
       at += length;
     }
-    if (!this.ignoreBOM && letters[0] === '\ufeff') letters.shift();
+    const isFirst = !this.#hasBegun;
+    this.#hasBegun = stream && (this.#hasBegun || letters.length > 0);
+    if (!this.ignoreBOM && isFirst && letters[0] === '\ufeff') letters.shift();
     return letters.join('');
   }
 
@@ -72,4 +81,15 @@ export class Utf8Decoder {
     if (this.fatal) throw new TypeError('the bytes are no UTF-8');
     return [0xfffd, place];
   }
+}
+
+/** The number of bytes at the end that begin a character without completing it. */
+function unfinished(bytes: Uint8Array): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
+    const byte = bytes[bytes.length - back]!;
+    if ((byte & 0xc0) === 0x80) continue;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    return length > back ? back : 0;
+  }
+  return 0;
 }

@@ -61,7 +61,10 @@ export interface ActivityContext {
    * it at the end of the attempt, also if the attempt fails. An amount is rounded to six decimal places.
    */
   cost(unit: string, amount: number): void;
-  /** Sends one request, if the host's policy allows its address. Nothing is retried here. `fetch` does the same. */
+  /**
+   * Sends one request, if the host's policy allows its address. Nothing is retried here. The body is read as it arrives: in pieces by
+   * `response.body`, `response.lines()` and `response.events()`, or whole by the other methods. `fetch` does the same.
+   */
   http(request: string | HttpRequest): Promise<HttpResponse>;
   /** A setting of this module in the host's policy.toml. A `Failure` 403 says that it is not set. */
   env(name: string): string;

@@ -7,6 +7,7 @@ import type { AttemptEngine, AttemptFacts, Level, Outcome, Payload } from './eng
 import { checked, failed, inputOf, success } from './execution.js';
 import { Code, Failure, cancelled } from './failure.js';
 import { guarded } from './guard.js';
+import { HttpBody } from './http-body.js';
 import { type FetchInit, type HttpRequest, HttpResponse, httpRecord, requestOf } from './http.js';
 import { logger } from './log.js';
 import { generator, seedOf } from './random.js';
@@ -15,6 +16,11 @@ import { validated } from './schema.js';
 import { activityStream } from './stream.js';
 import { decode, encode } from './value.js';
 
+/** The number of responses that an attempt may have open. */
+const OPEN_RESPONSES_MAX = 16;
+/** The largest piece of a body, in bytes. */
+const PIECE_BYTES_MAX = 65_536;
+
 /** One attempt: its context, and the globals inside of it. */
 export class ActivityAttempt implements Scope {
   readonly startedAtMs: number;
@@ -22,6 +28,8 @@ export class ActivityAttempt implements Scope {
   readonly controller = new AbortController();
   /** Promises that were rejected, and that nobody handles. */
   readonly unhandled = new Map<unknown, unknown>();
+  /** The responses that are open at the host. */
+  readonly #open = new Set<HttpBody>();
   readonly #definition: Definition;
   readonly #facts: AttemptFacts;
   readonly #engine: AttemptEngine;
@@ -86,8 +94,33 @@ export class ActivityAttempt implements Scope {
 
   async #http(given: string | HttpRequest): Promise<HttpResponse> {
     const request = httpRecord(given);
-    const { status, headers, body } = await this.#engine.http(request);
+    if (this.#open.size >= OPEN_RESPONSES_MAX) await this.#readUntouched();
+    const { response, status, headers } = await this.#engine.openHttp(request);
+    const body: HttpBody = new HttpBody({
+      read: async () => {
+        // A body that fails, or is at its end, is open no more.
+        this.#open.delete(body);
+        const piece = await this.#engine.readHttp(response, PIECE_BYTES_MAX);
+        if (piece.length > 0) this.#open.add(body);
+        return piece;
+      },
+      close: () => {
+        this.#open.delete(body);
+        this.#engine.closeHttp(response);
+      },
+    });
+    this.#open.add(body);
     return new HttpResponse(status, headers, body, request.url);
+  }
+
+  /** Reads the oldest body that nobody has begun to read, so that another response can be opened. */
+  async #readUntouched(): Promise<void> {
+    for (const body of this.#open) {
+      if (body.locked) continue;
+      await body.whole().catch(() => undefined);
+      this.#open.delete(body);
+      return;
+    }
   }
 
   context(): ActivityContext {

@@ -136,7 +136,11 @@ export interface FileEntry {
 /** What executes an activity. Failures are thrown as `Failure`. */
 export interface AttemptEngine {
   heartbeat(progress: Payload | undefined): boolean;
-  http(request: HttpRecord): HttpAnswer | Promise<HttpAnswer>;
+  /** Sends a request; its body is read by the number of the response. */
+  openHttp(request: HttpRecord): HttpHead | Promise<HttpHead>;
+  /** The next bytes of a body; none at its end. */
+  readHttp(response: number, limit: number): Uint8Array | Promise<Uint8Array>;
+  closeHttp(response: number): void;
   log(level: Level, message: string): void;
   env(name: string): string;
   secret(name: string): string;
@@ -151,9 +155,10 @@ export interface AttemptEngine {
   reportCost(unit: string, millionths: number): void;
 }
 
-/** The answer to a request of an activity. */
-export interface HttpAnswer {
+/** The answer to a request of an activity, without its body. */
+export interface HttpHead {
+  /** The number of the response, within the attempt. */
+  response: number;
   status: number;
   headers: [string, string][];
-  body: Uint8Array;
 }

@@ -1,6 +1,8 @@
 // HTTP requests and responses.
 
 import type { HttpRecord } from './engine.js';
+import { HttpBody } from './http-body.js';
+import type { ServerEvent } from './http-lines.js';
 import { encode } from './value.js';
 
 /** A request. */
@@ -78,12 +80,13 @@ export class HttpResponse {
   readonly headers: HttpHeaders;
   /** The address of the request. */
   readonly url: string;
-  readonly #body: Uint8Array;
+  /** The body in pieces, as they arrive: `for await (const piece of response.body)`. */
+  readonly body: HttpBody;
 
-  constructor(status: number, headers: Iterable<[string, string]>, body: Uint8Array, url = '') {
+  constructor(status: number, headers: Iterable<[string, string]>, body: Uint8Array | HttpBody, url = '') {
     this.status = status;
     this.headers = new HttpHeaders(headers);
-    this.#body = body;
+    this.body = body instanceof HttpBody ? body : HttpBody.of(body);
     this.url = url;
   }
 
@@ -97,19 +100,34 @@ export class HttpResponse {
     return '';
   }
 
+  /** True if the body was read in pieces, and cannot be read again. */
+  get bodyUsed(): boolean {
+    return this.body.locked;
+  }
+
   /** The body as bytes. */
   async bytes(): Promise<Uint8Array> {
-    return this.#body;
+    return this.body.whole();
   }
 
   /** The body as an `ArrayBuffer`. */
   async arrayBuffer(): Promise<ArrayBuffer> {
-    return Uint8Array.from(this.#body).buffer;
+    return Uint8Array.from(await this.body.whole()).buffer;
   }
 
   /** The body as text. */
   async text(): Promise<string> {
-    return new TextDecoder().decode(this.#body);
+    return new TextDecoder().decode(await this.body.whole());
+  }
+
+  /** The lines of the body, without their ends, as they arrive. */
+  lines(): AsyncGenerator<string, undefined> {
+    return this.body.lines();
+  }
+
+  /** The server-sent events of the body (`text/event-stream`), as they arrive. */
+  events(): AsyncGenerator<ServerEvent, undefined> {
+    return this.body.events();
   }
 
   /** The body, read as JSON. */
@@ -124,7 +142,7 @@ export class HttpResponse {
 
   /** The same response once more. */
   clone(): HttpResponse {
-    return new HttpResponse(this.status, this.headers, this.#body, this.url);
+    return new HttpResponse(this.status, this.headers, this.body.share(), this.url);
   }
 }
 

@@ -5,13 +5,14 @@ import { ActivityAttempt } from '../core/attempt.js';
 import { reportCost } from '../core/budget.js';
 import { defect } from '../core/defect.js';
 import type { Definition } from '../core/definition.js';
-import type { AttemptEngine, CallRecord, HttpAnswer, HttpRecord, Level, Outcome, Payload, RetryRecord } from '../core/engine.js';
+import type { AttemptEngine, CallRecord, HttpRecord, Level, Outcome, Payload, RetryRecord } from '../core/engine.js';
 import { failed, success } from '../core/execution.js';
 import { Failure, isFinal } from '../core/failure.js';
 import { retryRecord } from '../core/retry.js';
 import { decode } from '../core/value.js';
 import { AttemptCosts, type TestBudgets } from './budgets.js';
 import type { Double, Doubles } from './doubles.js';
+import { OpenResponses } from './responses.js';
 import { drained, within } from './scopes.js';
 import { inProject } from './stack.js';
 import { AttemptStreams, type TestStreams } from './streams.js';
@@ -161,6 +162,7 @@ export class Attempts {
 
   #engine(streams: AttemptStreams, costs: AttemptCosts): AttemptEngine {
     const { doubles } = this.world;
+    const responses = new OpenResponses(doubles);
     return {
       heartbeat: (progress) => {
         if (progress !== undefined) {
@@ -169,7 +171,9 @@ export class Attempts {
         }
         return this.isCancelled;
       },
-      http: (request) => doubles.answer(request),
+      openHttp: (request) => responses.open(request),
+      readHttp: (response, limit) => responses.read(response, limit),
+      closeHttp: (response) => responses.close(response),
       log: (level, message) => this.world.log(level, doubles.redacted(message)),
       env: (name) => doubles.setting('env', name),
       secret: (name) => doubles.setting('secrets', name),
@@ -188,7 +192,7 @@ export class Attempts {
 }
 
 /** A response, as the host gives it to a workflow. */
-function answerValue({ status, headers, body }: HttpAnswer): object {
+function answerValue({ status, headers, body }: { status: number; headers: [string, string][]; body: Uint8Array }): object {
   const named = Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), value]));
   try {
     return { status, headers: named, body: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body) };

@@ -1,7 +1,8 @@
 // What a test defines in place of functions, servers, settings and files.
 
-import type { FileEntry, HttpAnswer, HttpRecord, Payload } from '../core/engine.js';
+import type { FileEntry, HttpRecord, Payload } from '../core/engine.js';
 import { Code, Failure } from '../core/failure.js';
+import { joined } from '../core/http-body.js';
 
 /** The facts of an attempt of a double. */
 export interface DoubleInfo {
@@ -30,8 +31,18 @@ export interface SeenRequest {
   json(): any;
 }
 
+/** The pieces in which a body arrives. What they throw breaks the body off. */
+export type BodyPieces = Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>;
+
 /** The answer of a server: a status, or more of it. */
-export type Answer = number | { status?: number; headers?: Record<string, string>; body?: string | Uint8Array; json?: unknown };
+export type Answer = number | { status?: number; headers?: Record<string, string>; body?: string | Uint8Array; json?: unknown; pieces?: BodyPieces };
+
+/** The answer of a server, with its body as it arrives. */
+export interface ArrivingAnswer {
+  status: number;
+  headers: [string, string][];
+  pieces: AsyncIterable<Uint8Array>;
+}
 
 /** A server in a test. */
 export type HttpDouble = (request: SeenRequest) => Answer | Promise<Answer>;
@@ -50,8 +61,14 @@ export class Doubles {
     this.#servers.unshift({ method: method.toUpperCase(), url, answer });
   }
 
+  /** Answers a request as `open`, and waits for all of the body. */
+  async answer(request: HttpRecord): Promise<{ status: number; headers: [string, string][]; body: Uint8Array }> {
+    const { status, headers, pieces } = await this.open(request);
+    return { status, headers, body: await joined(pieces) };
+  }
+
   /** Answers a request by the server with the longest address that fits. */
-  async answer({ method, url, headers, body }: HttpRecord): Promise<HttpAnswer> {
+  async open({ method, url, headers, body }: HttpRecord): Promise<ArrivingAnswer> {
     const text = body === undefined ? '' : body.tag === 'json' ? body.val : new TextDecoder().decode(body.val);
     const lower = headers.map(([name, value]): [string, string] => [name.toLowerCase(), value]);
     const seen: SeenRequest = { method, url, headers: Object.fromEntries(lower), body: text, json: () => JSON.parse(text) };
@@ -63,10 +80,11 @@ export class Doubles {
       throw new Error(`${method} ${url} is sent, and this test defines no server for it: add \`t.onHttp('${method}', '${url}', (request) => 200)\``);
     }
     const given = await server.answer(seen);
-    const { status = 200, headers: own = {}, body: content, json }: Exclude<Answer, number> = typeof given === 'number' ? { status: given } : given;
+    const { status = 200, headers: own = {}, body: content, json, pieces }: Exclude<Answer, number> = typeof given === 'number' ? { status: given } : given;
     const type: Record<string, string> = json === undefined ? {} : { 'content-type': 'application/json' };
-    const bytes = json === undefined ? (content ?? '') : JSON.stringify(json);
-    return { status, headers: Object.entries({ ...type, ...own }), body: typeof bytes === 'string' ? new TextEncoder().encode(bytes) : bytes };
+    const whole = json === undefined ? (content ?? '') : JSON.stringify(json);
+    if (pieces !== undefined && whole !== '') throw new Error(`the answer to ${method} ${url} has \`pieces\` and a body: return one of them`);
+    return { status, headers: Object.entries({ ...type, ...own }), pieces: bytesOf(pieces ?? [whole]) };
   }
 
   setting(kind: 'env' | 'secrets', name: string): string {
@@ -110,5 +128,11 @@ export class Doubles {
       entries.set(name, { name, directory: rest.length > 0, size: rest.length > 0 ? 0 : content.length });
     }
     return [...entries.values()].sort((left, right) => (left.name < right.name ? -1 : 1));
+  }
+}
+
+async function* bytesOf(pieces: BodyPieces): AsyncGenerator<Uint8Array, undefined> {
+  for await (const piece of pieces) {
+    if (piece.length > 0) yield typeof piece === 'string' ? new TextEncoder().encode(piece) : piece;
   }
 }

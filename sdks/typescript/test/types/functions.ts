@@ -16,6 +16,10 @@ export const charge = activity({ input: Order, output: z.string(), retry: { maxA
   const kept = ctx.stream('tokens').kept();
   is<Equal<typeof kept, number>>();
   ctx.stream('log', { contentType: 'text/plain' }).append('a');
+  ctx.http('http://localhost/').then(async (response) => {
+    for await (const { event, data } of response.events()) (event + data).trim();
+    for await (const piece of response.body) piece.subarray(1);
+  });
   // @ts-expect-error: an activity closes no stream
   ctx.stream('tokens').close();
   ctx.cost('tokens', 1234);
