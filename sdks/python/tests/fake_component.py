@@ -11,7 +11,7 @@ RECORDS = {
     "Outcome_Failure": "value", "Completion": "command outcome", "Signal": "name payload", "Event_Completed": "value",
     "Event_Signal": "value", "Event_Cancelled": "", "RetryOptions": "initial_ms factor max_ms jitter max_attempts non_retryable",
     "CallOptions": "timeout_ms retry start_at_ms labels", "PromiseOptions": "timeout_ms", "HttpRequest": "method url headers body",
-    "HttpResponse": "status headers body", "RunAnswer_Execute": "value", "RunAnswer_Recorded": "value",
+    "HttpResponse": "status headers body", "ResponseHead": "response status headers", "RunAnswer_Execute": "value", "RunAnswer_Recorded": "value",
     "FunctionDescription": "name kind summary input_schema output_schema signals timeout_ms retry",
     "Context": "invocation parent started_at_ms seed",
     "ActivityContext": "invocation idempotency_key fence_token attempt last_progress started_at_ms deadline_ms",
@@ -29,7 +29,7 @@ ENUMS = {
     "Level": "TRACE DEBUG INFO WARN ERROR", "FunctionKind": "WORKFLOW ACTIVITY", "MessageKind": "PROMISE SIGNAL",
     "Access": "EXCLUSIVE SHARED", "HandlerKind": "QUERY UPDATE", "Order": "STRICT WEIGHTED", "Singleton": "SKIP REPLACE",
 }  # fmt: skip
-IMPORTS = """journal sagas state object_promises signals generations streams activity activity_streams configuration costs files""".split()
+IMPORTS = """journal sagas state object_promises signals generations streams activity activity_streams costs http_bodies configuration files""".split()
 
 
 class Refused(Exception):

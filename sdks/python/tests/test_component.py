@@ -69,6 +69,15 @@ async def tells(ctx: Context) -> None:
     ctx.stream("tokens").close()
 
 
+@activity
+def listen(url: str, ctx: ActivityContext) -> str:
+    with ctx.http_open("GET", url) as response:
+        for event in response.events():
+            if url == "first":
+                return event.data
+    return "end"
+
+
 @workflow
 async def breaks(ctx: Context) -> None:
     raise ValueError("broken")
@@ -105,6 +114,8 @@ class Host:
             return "ada"
         if (interface, function) == ("activity", "http"):
             return self.types.HttpResponse(200, [("a", "b")], b"body")
+        if interface == "http_bodies":
+            return self.body(function, *given)
         if interface == "activity_streams" and getattr(given[-1], "value", None) == '"refused"':
             raise fake_component.Refused(self.types.Failure(413, "too large", None))
         if (interface, *given) == ("costs", "tokens", 2_000_000):
@@ -117,6 +128,16 @@ class Host:
             return None
         self.commands += 1
         return self.commands - 1
+
+    def body(self, function: str, *given: Any) -> Any:
+        if function == "open":
+            return self.types.ResponseHead(4, 200, [("a", "b")])
+        if function == "close":
+            return None
+        self.pieces = getattr(self, "pieces", [b"data: \xc3", b"\xa9\n\n"])
+        if not self.pieces:
+            raise fake_component.Refused(self.types.Failure(502, "it broke", None))
+        return self.pieces.pop(0)
 
     def last(self, function: str) -> tuple[Any, ...]:
         return [one for one in self.asked if one[0] == function][-1]
@@ -152,7 +173,9 @@ def exports(host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, A
     monkeypatch.setattr(os, "abort", stop)
     app = ModuleType("app")
     app.__file__ = __file__
-    app.__dict__.update(fetch=fetch, order=order, speak=speak, tells=tells, breaks=breaks, Cart=Cart, Run=Run)
+    app.__dict__.update(
+        fetch=fetch, order=order, speak=speak, listen=listen, tells=tells, breaks=breaks, Cart=Cart, Run=Run
+    )
     yield {one.__name__: one() for one in component.export(app)}
     random.setstate(state)
     os.urandom = urandom
@@ -169,7 +192,7 @@ def json_of(host: Host, value: Any) -> Any:
 
 def test_the_module_is_described(host: Host, exports: dict[str, Any]) -> None:
     described = {one.name: one for one in exports["Functions"].describe()}
-    assert list(described) == ["fetch", "order", "speak", "tells", "breaks", "Cart/add", "Run/run"]
+    assert list(described) == ["fetch", "order", "speak", "listen", "tells", "breaks", "Cart/add", "Run/run"]
     assert (described["fetch"].summary, described["fetch"].retry.max_attempts) == ("Fetches.", 3)
     assert json.loads(described["order"].input_schema) == {"type": "integer"}
     assert (described["order"].signals, described["order"].timeout_ms, described["breaks"].signals) == (
@@ -265,6 +288,16 @@ def test_streams_are_written(host: Host, exports: dict[str, Any]) -> None:
     assert (refused.code, refused.message) == (400, "too much")
     refused = exports["Functions"].perform("speak", json_of(host, "refused"), facts).value
     assert (refused.code, refused.message) == (413, "too large")
+
+
+def test_a_body_is_read_in_pieces(host: Host, exports: dict[str, Any]) -> None:
+    facts = host.types.ActivityContext("o-1/0", "key", 3, 1, None, 1_000, None)
+    assert exports["Functions"].perform("listen", json_of(host, "first"), facts).value.value == '"é"'
+    assert [one[0] for one in host.asked[-4:]] == ["open", "read", "read", "close"]
+    assert host.asked[-2:] == [("read", 4, 65_536), ("close", 4)]
+    broken = exports["Functions"].perform("listen", json_of(host, "all"), facts).value
+    assert (broken.code, broken.message) == (502, "it broke")
+    assert host.asked[-1][0] == "read", "a body that failed is closed"
 
 
 def test_a_query_is_answered(host: Host, exports: dict[str, Any]) -> None:

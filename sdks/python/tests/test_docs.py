@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from segno_sdk.http import Response
 from segno_sdk.testing import TestHost
 
 PACKAGE = Path(__file__).parent.parent
@@ -32,7 +33,7 @@ def test_every_block_is_python(page: Path) -> None:
 
 @pytest.mark.parametrize("page", [PAGE, README], ids=lambda page: page.name)
 def test_the_example_of_streams_passes_its_test(page: Path, segno_host: TestHost) -> None:
-    first, example = blocks(page)[0], next(block for block in blocks(page) if "ctx.stream(" in block)
+    first, example = blocks(page)[0], next(block for block in blocks(page) if "def test_an_answer_is_streamed" in block)
     app: Any = ModuleType("documented_streams")
     sys.modules["documented_streams"] = app
     exec(compile(f"{first}\n{example}", str(page), "exec"), app.__dict__)
@@ -47,6 +48,25 @@ def test_the_example_of_budgets_passes_its_test(segno_host: TestHost) -> None:
     app.test_an_agent_waits_for_a_person_when_its_budget_is_spent(segno_host)
     budget = {"tokens": 20_000, "calls": 2}
     assert segno_host.run(app.team, ["a", "b"], budget=budget) == [["a", "answer 1", "answer 2"], ["b"]]
+
+
+CALLER = """
+from segno_sdk import Context, workflow
+
+@workflow
+async def main(ctx: Context) -> str:
+    return await ctx.call(ask, "?")
+"""
+
+
+def test_the_example_of_a_body_in_pieces_runs(segno_host: TestHost) -> None:
+    app: Any = ModuleType("documented_pieces")
+    sys.modules["documented_pieces"] = app
+    example = next(block for block in blocks(PAGE) if "http_open(" in block and "def ask" in block)
+    exec(compile(f"{example}\n{CALLER}", str(PAGE), "exec"), app.__dict__)
+    segno_host.on_http("POST", "https://model.example.com/", Response.in_pieces(200, ["data: a\n", "\ndata: b\n\n"]))
+    assert segno_host.run(app.main) == "ab"
+    assert segno_host.stream("tokens") == ["a", "b"]
 
 
 @pytest.mark.parametrize("page", [PAGE, README], ids=lambda page: page.name)

@@ -17,6 +17,7 @@ from segno_sdk import (
     Output,
     Place,
     Retry,
+    ServerEvent,
     State,
     Undo,
     WorkflowStream,
@@ -41,6 +42,9 @@ async def charge(order: Order, ctx: ActivityContext) -> str:
     ctx.cost("tokens", 812)
     ctx.cost("usd", 0.0042)
     ctx.cost("usd", Decimal("0.0042"))
+    with ctx.http_open("GET", "http://localhost/") as response:
+        assert_type([event for event in response.events()], list[ServerEvent])
+        assert_type(list(response.lines()), list[str])
     return order.id
 
 

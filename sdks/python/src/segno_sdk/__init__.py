@@ -18,6 +18,7 @@ Tests: `segno_sdk.testing`. Requests: `segno_sdk.http`.
 """
 
 from . import http
+from .core.arriving import ArrivingResponse
 from .core.attempt import ActivityContext, Files
 from .core.budget import BudgetLimits, BudgetUnit
 from .core.context import Context, Signal
@@ -28,6 +29,7 @@ from .core.function import Activity, Function, Workflow, activity, workflow
 from .core.graph.builder import GraphBuilder
 from .core.graph.definition import Graph, graph
 from .core.graph.place import Condition, Output, Place
+from .core.lines import ServerEvent
 from .core.module import Module
 from .core.object import Object, exclusive, once, shared
 from .core.options import Limit, Retry
@@ -44,6 +46,7 @@ __all__ = [
     "BudgetLimits",
     "BudgetSpent",
     "BudgetUnit",
+    "ArrivingResponse",
     "Call",
     "Command",
     "Condition",
@@ -68,6 +71,7 @@ __all__ = [
     "Promise",
     "Retry",
     "Saga",
+    "ServerEvent",
     "Signal",
     "State",
     "StateMap",

@@ -6,8 +6,8 @@ In an activity, `http.get(url)` and the other functions send one request. A work
 
 import base64
 import json as _json
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from .codec import ANY, codec_of, decoded, encoded
@@ -15,11 +15,14 @@ from .core import current
 from .core.engine import HttpRequest, HttpResponse
 from .core.failure import Failure, NotAvailable
 
+if TYPE_CHECKING:
+    from .core.arriving import ArrivingResponse
+
 T = TypeVar("T")
 Headers = Mapping[str, str] | Sequence[tuple[str, str]]
 Params = Mapping[str, Any] | Sequence[tuple[str, Any]]
 
-__all__ = ["HTTPError", "Response", "delete", "get", "head", "options", "patch", "post", "put", "request"]
+__all__ = ["HTTPError", "Response", "delete", "get", "head", "options", "patch", "post", "put", "request", "stream"]
 
 
 class HTTPError(Failure):
@@ -60,6 +63,15 @@ class Response:
         pairs = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
         self.status_code, self.content, self.url = status_code, content, url
         self.headers: Mapping[str, str] = CaseInsensitive(pairs)
+        #: In a test: the pieces in which the body arrives.
+        self.pieces: Iterable[str | bytes] | None = None
+
+    @classmethod
+    def in_pieces(cls, status_code: int, pieces: Iterable[str | bytes], headers: Headers = ()) -> "Response":
+        """A response whose body arrives in these pieces, for tests. What the iterable raises breaks the body off."""
+        response = cls(status_code, b"", headers)
+        response.pieces = pieces
+        return response
 
     @classmethod
     def of_json(cls, status_code: int, value: Any, headers: Headers = ()) -> "Response":
@@ -167,7 +179,7 @@ _ELSEWHERE = {
     "timeout": "the call of the activity has one, `ctx.call(…, attempt_timeout='30s')`",
     "allow_redirects": "redirects are not followed",
     "verify": "the host checks certificates",
-    "stream": "the body comes as a whole",
+    "stream": "write `with http.stream(method, url) as response:`",
     "files": "write the body into `data`",
     "cookies": "write a header",
 }
@@ -179,17 +191,31 @@ def request(method: str, url: str, **about: Any) -> Response:
     Takes `params`, `headers`, `json`, `data` and `auth`, as `requests` does. The policy of the host has to allow the
     address. Without a time limit of its own, it has that of the activity (`attempt_timeout`).
     """
+    send = _in_activity("send_request", method.lower(), method, about)
+    return of_wire(send(build(method, url, **about)), url)
+
+
+def stream(method: str, url: str, **about: Any) -> "ArrivingResponse":
+    """Sends one request from an activity, as `request`, and returns when the status and the headers have arrived.
+
+    The body is read as it arrives: `for piece in response`, `response.lines()`, `response.events()`.
+    """
+    opened: ArrivingResponse = _in_activity("open_request", "stream", method, about)(build(method, url, **about))
+    return opened
+
+
+def _in_activity(needed: str, name: str, method: str, about: Mapping[str, Any]) -> Any:
     running = current.running
-    send = getattr(running, "send_request", None)
+    send = getattr(running, needed, None)
     if send is None:
         where = "in a workflow" if running is not None else "outside of an activity"
         raise NotAvailable(
-            f"`http.{method.lower()}` was called {where}: it is for activities; a workflow writes `await ctx.http({method!r}, url)`"
+            f"`http.{name}` was called {where}: it is for activities; a workflow writes `await ctx.http({method!r}, url)`"
         )
-    for name, instead in _ELSEWHERE.items():
-        if name in about:
-            raise TypeError(f"`http.{method.lower()}` has no `{name}`: {instead}")
-    return of_wire(send(build(method, url, **about)), url)
+    for option, instead in _ELSEWHERE.items():
+        if option in about:
+            raise TypeError(f"`http.{name}` has no `{option}`: {instead}")
+    return send
 
 
 def get(url: str, params: Params | None = None, **about: Any) -> Response:

@@ -10,6 +10,7 @@ from wit_world.imports import configuration as wit_configuration
 from wit_world.imports import costs as wit_costs
 from wit_world.imports import files as wit_files
 from wit_world.imports import generations as wit_generations
+from wit_world.imports import http_bodies as wit_http_bodies
 from wit_world.imports import journal as wit_journal
 from wit_world.imports import object_promises as wit_object_promises
 from wit_world.imports import sagas as wit_sagas
@@ -19,7 +20,7 @@ from wit_world.imports import streams as wit_streams
 from wit_world.imports import types as wit
 
 from ..core.defect import calling_frames
-from ..core.engine import FileEntry, HttpRequest, HttpResponse, Level, Outcome, Payload, SagaStep
+from ..core.engine import FileEntry, HttpHead, HttpRequest, HttpResponse, Level, Outcome, Payload, SagaStep
 from ..core.failure import Failure
 from ..core.options import CallOptions
 from .wire import of_payload, to_level, to_options, to_outcome, to_payload, to_request, to_step
@@ -160,6 +161,16 @@ class HostAttempt:
         return HttpResponse(
             response.status, tuple((name, value) for name, value in response.headers), bytes(response.body)
         )
+
+    def http_open(self, request: HttpRequest) -> HttpHead:
+        head = refusable(wit_http_bodies.open, to_request(request))
+        return HttpHead(head.response, head.status, tuple((name, value) for name, value in head.headers))
+
+    def http_read(self, response: int, limit: int) -> bytes:
+        return bytes(refusable(wit_http_bodies.read, response, limit))
+
+    def http_close(self, response: int) -> None:
+        wit_http_bodies.close(response)
 
     def log(self, level: Level, message: str) -> None:
         wit_activity.log(to_level(level), message)

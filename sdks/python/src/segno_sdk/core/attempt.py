@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from .. import http as web
 from ..codec import ANY, codec_of, decoded, encoded
 from . import current
+from .arriving import ArrivingResponse
 from .budget import Amount, millionths
 from .defect import Defect, report, shown_file
 from .duration import instant_of
@@ -138,6 +139,14 @@ class ActivityContext:
         request = web.build(method, url, params=params, headers=headers, json=json, data=data, auth=auth)
         return web.of_wire(self._engine.http(request), url)
 
+    def http_open(self, method: str, url: str, *, params: web.Params | None = None, headers: web.Headers | None = None, json: Any = None, data: Mapping[str, Any] | str | bytes | None = None, auth: tuple[str, str] | None = None) -> ArrivingResponse:  # fmt: skip
+        """Sends one request as `http`, and returns when the status and the headers have arrived. For `with`; may be awaited.
+
+        The body is read as it arrives: `for piece in response`, `response.lines()`, `response.events()`.
+        """
+        request = web.build(method, url, params=params, headers=headers, json=json, data=data, auth=auth)
+        return ArrivingResponse(self._engine, self._engine.http_open(request), url)
+
     def log(self, message: str, level: Level = "info") -> None:
         """Writes a line to the log of the call. The module `logging` works too."""
         from .context import checked_level
@@ -201,6 +210,10 @@ class Attempt:
     def send_request(self, request: HttpRequest) -> HttpResponse:
         """Sends a request for `segno_sdk.http`."""
         return self.engine.http(request)
+
+    def open_request(self, request: HttpRequest) -> ArrivingResponse:
+        """Sends a request for `segno_sdk.http`, whose body is read as it arrives."""
+        return ArrivingResponse(self.engine, self.engine.http_open(request), request.url)
 
     def unawaited(self, coroutine: Any) -> None:
         """Python dropped a coroutine that nobody awaited."""

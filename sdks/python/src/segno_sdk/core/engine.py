@@ -73,6 +73,15 @@ class HttpResponse:
 
 
 @dataclass(frozen=True)
+class HttpHead:
+    """The response to an HTTP request, without its body, which is read by the number of the response."""
+
+    response: int
+    status: int
+    headers: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
 class SagaStep:
     """A step of a saga, and the function that undoes it."""
 
@@ -255,6 +264,18 @@ class AttemptEngine(Protocol):
 
     def http(self, request: HttpRequest) -> HttpResponse:
         """Sends a request."""
+        ...
+
+    def http_open(self, request: HttpRequest) -> HttpHead:
+        """Sends a request, and waits for the status and the headers."""
+        ...
+
+    def http_read(self, response: int, limit: int) -> bytes:
+        """Waits for the next bytes of a body; none at its end."""
+        ...
+
+    def http_close(self, response: int) -> None:
+        """Reads no more of a response."""
         ...
 
     def log(self, level: Level, message: str) -> None:

@@ -1,18 +1,31 @@
 """What a test puts in the place of functions, servers, settings and files."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..codec import ANY, codec_of, decoded, encoded
-from ..core.engine import FailureRecord, FileEntry, HttpRequest, HttpResponse, Level, Outcome, Payload, Success
-from ..core.failure import FORBIDDEN, NOT_FOUND, REFUSED, Failure
+from ..core.engine import (
+    FailureRecord,
+    FileEntry,
+    HttpHead,
+    HttpRequest,
+    HttpResponse,
+    Level,
+    Outcome,
+    Payload,
+    Success,
+)
+from ..core.failure import BAD_INPUT, FORBIDDEN, NOT_FOUND, REFUSED, Failure
 from ..core.function import Function
 from ..core.updates import failure_record
 from ..http import Response
 from .budgets import AttemptCosts
 from .streams import AttemptStreams
+
+#: The number of responses that an attempt may have open, as on a host.
+OPEN_RESPONSES_MAX = 16
 
 
 @dataclass(frozen=True)
@@ -92,6 +105,11 @@ class Doubles:
     files: dict[str, bytes] = field(default_factory=dict)
 
     def answer_web(self, request: HttpRequest) -> Response:
+        """Answers a request as `open_web`, and waits for all of the body."""
+        response, pieces = self.open_web(request)
+        return Response(response.status_code, b"".join(pieces), response.headers, response.url)
+
+    def open_web(self, request: HttpRequest) -> tuple[Response, Iterator[bytes]]:
         """Answers a request by the stand-in with the longest address that fits; of equal ones, by the newest."""
         seen = SeenRequest.of(request)
         self.requests.append(seen)
@@ -102,7 +120,13 @@ class Doubles:
                 f"this test has no answer to {seen.method} {seen.url}: add host.on_http({seen.method!r}, {seen.url!r}, lambda request: …)",
             )
         _, _, answer = max(reversed(fitting), key=lambda one: len(one[1]))
-        return _response(answer(seen) if callable(answer) else answer, seen.url)
+        response = _response(answer(seen) if callable(answer) else answer, seen.url)
+        pieces = [response.content] if response.pieces is None else response.pieces
+        return response, filter(None, map(_bytes, pieces))
+
+
+def _bytes(piece: str | bytes) -> bytes:
+    return piece.encode() if isinstance(piece, str) else bytes(piece)
 
 
 def _response(answer: Any, url: str) -> Response:
@@ -114,6 +138,36 @@ def _response(answer: Any, url: str) -> Response:
         answer = Response.of_json(200, answer)
     answer.url = url
     return answer  # type: ignore[no-any-return]
+
+
+class OpenResponses:
+    """The open responses of one attempt, by number."""
+
+    def __init__(self, doubles: Doubles) -> None:
+        self._doubles, self._opened = doubles, 0
+        self._bodies: dict[int, tuple[Iterator[bytes], bytes]] = {}
+
+    def open(self, request: HttpRequest) -> HttpHead:
+        """Answers a request by a stand-in."""
+        if len(self._bodies) >= OPEN_RESPONSES_MAX:
+            message = f"this attempt has {OPEN_RESPONSES_MAX} open responses: read one to its end, or close it, before it opens another"
+            raise Failure(BAD_INPUT, message)
+        response, pieces = self._doubles.open_web(request)
+        number, self._opened = self._opened, self._opened + 1
+        self._bodies[number] = (pieces, b"")
+        return HttpHead(number, response.status_code, tuple(response.headers.items()))
+
+    def read(self, number: int, limit: int) -> bytes:
+        """The next bytes of a body; none at its end."""
+        pieces, rest = self._bodies.pop(number)
+        piece = rest or next(pieces, b"")
+        if piece:
+            self._bodies[number] = (pieces, piece[limit:])
+        return piece[:limit]
+
+    def close(self, number: int) -> None:
+        """Reads no more of a response."""
+        self._bodies.pop(number, None)
 
 
 class TestAttempt:
@@ -131,6 +185,7 @@ class TestAttempt:
     ) -> None:
         self._doubles, self._progress, self._sleep, self._streams = doubles, progress, now, streams
         self._costs = costs
+        self._responses = OpenResponses(doubles)
 
     def heartbeat(self, progress: Payload | None) -> bool:
         if progress is not None:
@@ -141,6 +196,15 @@ class TestAttempt:
     def http(self, request: HttpRequest) -> HttpResponse:
         response = self._doubles.answer_web(request)
         return HttpResponse(response.status_code, tuple(response.headers.items()), response.content)
+
+    def http_open(self, request: HttpRequest) -> HttpHead:
+        return self._responses.open(request)
+
+    def http_read(self, response: int, limit: int) -> bytes:
+        return self._responses.read(response, limit)
+
+    def http_close(self, response: int) -> None:
+        self._responses.close(response)
 
     def log(self, level: Level, message: str) -> None:
         self._doubles.logs.append((level, message))
