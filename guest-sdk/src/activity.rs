@@ -5,7 +5,7 @@ use std::{future::Future, sync::Arc};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    bindings::segno::workflow::types as wit,
+    bindings::segno::workflow::{http_bodies::ResponseHead, types as wit},
     budget::Amount,
     error::{Error, Result},
     files::{FileSystem, Files},
@@ -21,6 +21,9 @@ use crate::{
 pub(crate) trait AttemptOperations: Send + Sync {
     fn heartbeat(&self, progress: Option<&Payload>) -> bool;
     fn http(&self, request: &wit::HttpRequest) -> Result<wit::HttpResponse, wit::Failure>;
+    fn http_open(&self, request: &wit::HttpRequest) -> Result<ResponseHead, wit::Failure>;
+    fn http_read(&self, response: u32, limit: u32) -> Result<Vec<u8>, wit::Failure>;
+    fn http_close(&self, response: u32);
     fn log(&self, level: wit::Level, message: &str);
     fn env(&self, name: &str) -> Result<String, wit::Failure>;
     fn secret(&self, name: &str) -> Result<String, wit::Failure>;
@@ -51,6 +54,10 @@ struct Inner {
 impl ActivityContext {
     pub(crate) fn new(facts: wit::ActivityContext, attempt: Box<dyn AttemptOperations>) -> Self {
         Self(Arc::new(Inner { facts, attempt }))
+    }
+
+    pub(crate) fn operations(&self) -> &dyn AttemptOperations {
+        &*self.0.attempt
     }
 
     /// The id of this call.
@@ -163,6 +170,23 @@ impl ActivityContext {
     pub fn cost(&self, unit: &str, amount: impl Into<Amount>) -> Result<()> {
         let millionths = amount.into().millionths()?;
         self.0.attempt.cost(unit, millionths).map_err(Error::from_failure)
+    }
+
+    /// Sends one HTTP request as [`http`](Self::http), and returns when the status and the headers
+    /// have arrived. The body is read in pieces, as they arrive.
+    ///
+    /// # Errors
+    /// As for [`http`](Self::http); code 400 if 16 responses are open.
+    pub fn http_open(
+        &self,
+        request: http::Request,
+    ) -> impl Future<Output = Result<http::OpenResponse>> + use<> {
+        let context = self.clone();
+        async move {
+            let head = context.0.attempt.http_open(&request.into_wit()?);
+            let head = head.map_err(Error::from_failure)?;
+            Ok(http::OpenResponse::new(context, head))
+        }
     }
 
     /// The value of a setting of this module: `env.NAME` in the host's `policy.toml`.

@@ -4,7 +4,7 @@
 use crate::{
     activity::AttemptOperations,
     bindings::segno::workflow::{
-        activity, activity_streams, configuration, costs, files, generations, journal,
+        activity, activity_streams, configuration, costs, files, generations, http_bodies, journal,
         object_promises, sagas, signals, state, streams, types as wit,
     },
     files::FileSystem,
@@ -114,6 +114,21 @@ impl AttemptOperations for HostAttempt {
 
     fn http(&self, request: &wit::HttpRequest) -> Result<wit::HttpResponse, wit::Failure> {
         activity::http(request)
+    }
+
+    fn http_open(
+        &self,
+        request: &wit::HttpRequest,
+    ) -> Result<http_bodies::ResponseHead, wit::Failure> {
+        http_bodies::open(request)
+    }
+
+    fn http_read(&self, response: u32, limit: u32) -> Result<Vec<u8>, wit::Failure> {
+        http_bodies::read(response, limit)
+    }
+
+    fn http_close(&self, response: u32) {
+        http_bodies::close(response);
     }
 
     fn log(&self, level: wit::Level, message: &str) {

@@ -1,5 +1,8 @@
 //! HTTP requests and responses, shared by workflows (durable) and activities (one attempt).
 
+mod body;
+mod lines;
+
 use std::{collections::BTreeMap, fmt};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -11,6 +14,11 @@ use crate::{
     error::{Error, Result},
     payload::{self, Payload},
 };
+
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) use body::TestBody;
+pub use body::{Events, Lines, OpenResponse};
+pub use lines::ServerEvent;
 
 /// A request.
 ///
@@ -127,12 +135,31 @@ pub struct Response {
     status: u16,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
+    /// Sizes of the pieces in which the body arrives in a test. Empty if it arrives whole.
+    piece_sizes: Vec<usize>,
+    /// The error with which the body breaks off in a test.
+    broken: Option<Error>,
 }
 
 impl Response {
     /// Creates a response for tests.
     pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
-        Self { status, headers: Vec::new(), body: body.into() }
+        let body = body.into();
+        Self { status, headers: Vec::new(), body, piece_sizes: Vec::new(), broken: None }
+    }
+
+    /// Creates a response for tests whose body arrives in these pieces.
+    pub fn in_pieces<P: Into<Vec<u8>>>(status: u16, pieces: impl IntoIterator<Item = P>) -> Self {
+        let pieces: Vec<Vec<u8>> = pieces.into_iter().map(Into::into).collect();
+        let piece_sizes = pieces.iter().map(Vec::len).collect();
+        Self { piece_sizes, ..Self::new(status, pieces.concat()) }
+    }
+
+    /// Breaks the body off with `error` after its bytes, for tests.
+    #[must_use]
+    pub fn with_broken_body(mut self, error: Error) -> Self {
+        self.broken = Some(error);
+        self
     }
 
     /// Creates a response with a JSON body for tests.
@@ -165,10 +192,7 @@ impl Response {
 
     /// The value of the first header of this name, case-insensitive.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers
-            .iter()
-            .find(|(key, _)| key.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value.as_str())
+        header(&self.headers, name)
     }
 
     /// The body as bytes.
@@ -206,12 +230,28 @@ impl Response {
     }
 
     pub(crate) fn from_wit(response: wit::HttpResponse) -> Self {
-        Self { status: response.status, headers: response.headers, body: response.body }
+        let wit::HttpResponse { status, headers, body } = response;
+        Self { headers, ..Self::new(status, body) }
     }
 
+    /// The response as a whole.
     #[cfg(not(target_arch = "wasm32"))]
-    pub(crate) fn into_wit(self) -> wit::HttpResponse {
-        wit::HttpResponse { status: self.status, headers: self.headers, body: self.body }
+    pub(crate) fn into_wit(self) -> Result<wit::HttpResponse> {
+        let Self { status, headers, body, broken, .. } = self;
+        broken.map_or(Ok(wit::HttpResponse { status, headers, body }), Err)
+    }
+
+    /// Status and headers, and the body in pieces.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn into_parts(self) -> (u16, Vec<(String, String)>, TestBody) {
+        let Self { status, headers, mut body, piece_sizes, broken } = self;
+        let mut pieces = Vec::new();
+        for size in piece_sizes {
+            let rest = body.split_off(size);
+            pieces.push(std::mem::replace(&mut body, rest));
+        }
+        pieces.push(body);
+        (status, headers, TestBody::new(pieces, broken))
     }
 
     /// Decodes the completion of a durable request.
@@ -221,9 +261,17 @@ impl Response {
 
     /// Encodes the completion of a durable request, as the host does.
     #[cfg(not(target_arch = "wasm32"))]
-    pub(crate) fn encode(self) -> Result<Payload> {
+    pub(crate) fn encode(mut self) -> Result<Payload> {
+        if let Some(broken) = self.broken.take() {
+            return Err(broken);
+        }
         payload::encode("the answer of a request", &self)
     }
+}
+
+fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    let mut headers = headers.iter();
+    headers.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
 }
 
 impl TryFrom<EncodedResponse> for Response {
@@ -239,7 +287,7 @@ impl TryFrom<EncodedResponse> for Response {
             Headers::Map(map) => map.into_iter().collect(),
             Headers::Pairs(pairs) => pairs,
         };
-        Ok(Self { status: answer.status, headers, body })
+        Ok(Self { headers, ..Self::new(answer.status, body) })
     }
 }
 

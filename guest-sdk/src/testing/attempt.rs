@@ -13,17 +13,20 @@ use super::{
 use crate::{
     activity::AttemptOperations,
     attempt,
-    bindings::segno::workflow::{files, types as wit},
+    bindings::segno::workflow::{files, http_bodies::ResponseHead, types as wit},
     error::{Error, is_final},
     files::FileSystem,
     function::Entry,
-    http::Response,
+    http::{Response, TestBody},
     payload::Payload,
     retry::RetryPolicy,
 };
 
 /// Number of attempts that counts as an endless loop.
 const ATTEMPT_LIMIT: u32 = 1_000;
+
+/// Maximum number of responses that an attempt may have open, as on a host.
+const OPEN_RESPONSES_MAX: usize = 16;
 
 /// The subject of an attempt.
 pub(super) enum AttemptSubject {
@@ -114,8 +117,14 @@ impl PlannedAttempt {
                     (doubles.clone(), common.clone(), self.progress.clone());
                 let secrets = lock(&doubles).secrets.clone();
                 let (key, refused) = (self.key.clone(), Arc::default());
-                let attempt =
-                    TestAttempt { key, doubles, common, progress, refused: Arc::clone(&refused) };
+                let attempt = TestAttempt {
+                    key,
+                    doubles,
+                    common,
+                    progress,
+                    responses: Mutex::default(),
+                    refused: Arc::clone(&refused),
+                };
                 let outcome = attempt::perform(
                     Some(entry),
                     entry.name,
@@ -180,12 +189,20 @@ fn durable(what: &str, answer: Response) -> crate::Result<Payload> {
     answer.encode()
 }
 
+/// The open responses of an attempt, by number.
+#[derive(Default)]
+struct OpenResponses {
+    bodies: BTreeMap<u32, TestBody>,
+    opened: u32,
+}
+
 struct TestAttempt {
     /// The id of the call.
     key: String,
     doubles: Arc<Mutex<Doubles>>,
     common: Arc<Mutex<TestState>>,
     progress: Arc<Mutex<Option<Payload>>>,
+    responses: Mutex<OpenResponses>,
     /// The refusal of an item of a stream. Nothing is appended after it, and the attempt cannot
     /// succeed.
     refused: Arc<Mutex<Option<wit::Failure>>>,
@@ -202,7 +219,37 @@ impl AttemptOperations for TestAttempt {
 
     fn http(&self, request: &wit::HttpRequest) -> Result<wit::HttpResponse, wit::Failure> {
         let answer = lock(&self.doubles).answer_web(request.clone());
-        answer.map(Response::into_wit).map_err(Error::into_failure)
+        answer.and_then(Response::into_wit).map_err(Error::into_failure)
+    }
+
+    fn http_open(&self, request: &wit::HttpRequest) -> Result<ResponseHead, wit::Failure> {
+        let mut responses = lock(&self.responses);
+        if responses.bodies.len() >= OPEN_RESPONSES_MAX {
+            let message = format!(
+                "this attempt has {OPEN_RESPONSES_MAX} open responses: read one to its end, or drop it, before it opens another"
+            );
+            return Err(Error::terminal(Error::BAD_INPUT, message).into_failure());
+        }
+        let answer = lock(&self.doubles).answer_web(request.clone());
+        let (status, headers, body) = answer.map_err(Error::into_failure)?.into_parts();
+        let response = responses.opened;
+        responses.opened += 1;
+        responses.bodies.insert(response, body);
+        Ok(ResponseHead { response, status, headers })
+    }
+
+    fn http_read(&self, response: u32, limit: u32) -> Result<Vec<u8>, wit::Failure> {
+        let mut responses = lock(&self.responses);
+        let body = responses.bodies.get_mut(&response).expect("the SDK reads open responses");
+        let read = body.read(limit as usize);
+        if !matches!(&read, Ok(piece) if !piece.is_empty()) {
+            responses.bodies.remove(&response);
+        }
+        read.map_err(Error::into_failure)
+    }
+
+    fn http_close(&self, response: u32) {
+        lock(&self.responses).bodies.remove(&response);
     }
 
     fn log(&self, level: wit::Level, message: &str) {
