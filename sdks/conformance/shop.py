@@ -6,6 +6,18 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 
+#: The size of the pieces of a body, in bytes: it cuts characters and lines.
+PIECE_BYTES = 5
+
+
+def pieces_of(value: Any) -> list[bytes] | None:
+    """The pieces of `{"in_pieces": TEXT}`. None for any other body, which is JSON."""
+    if not (isinstance(value, dict) and "in_pieces" in value):
+        return None
+    body = value["in_pieces"].encode()
+    return [body[at : at + PIECE_BYTES] for at in range(0, len(body), PIECE_BYTES)]
+
+
 class Shop:
     """Serves the answers of the scenarios at `/{execution}/…`."""
 
@@ -18,6 +30,8 @@ class Shop:
             def do(self) -> None:
                 self.rfile.read(int(self.headers.get("content-length") or 0))
                 status, value = shop.answer(self.command, self.path)
+                if (pieces := pieces_of(value)) is not None:
+                    return self.in_pieces(status, pieces)
                 body = json.dumps(value, separators=(",", ":")).encode()
                 self.send_response_only(status)
                 self.send_header("content-type", "application/json")
@@ -25,7 +39,16 @@ class Shop:
                 self.end_headers()
                 self.wfile.write(body)
 
+            def in_pieces(self, status: int, pieces: list[bytes]) -> None:
+                self.send_response_only(status)
+                self.send_header("transfer-encoding", "chunked")
+                self.end_headers()
+                for piece in [*pieces, b""]:
+                    self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+
             do_GET = do_POST = do
+
+            protocol_version = "HTTP/1.1"
 
             def log_message(self, *_: Any) -> None:
                 pass

@@ -37,6 +37,19 @@ async def http_activity(url: str, ctx: Context) -> list[Any]:
     return await ctx.call(ask, url)
 
 
+@activity
+async def listen(url: str, ctx: ActivityContext) -> list[list[str]]:
+    with ctx.http_open("GET", f"{url}/events") as response:
+        events = [f"{one.event}: {one.data} ({one.id})" for one in response.events()]
+    with ctx.http_open("GET", f"{url}/lines") as response:
+        return [events, list(response.lines())]
+
+
+@workflow(name="http-pieces")
+async def http_pieces(url: str, ctx: Context) -> list[list[str]]:
+    return await ctx.call(listen, url)
+
+
 @workflow(name="http-headers")
 async def http_headers(url: str, ctx: Context) -> str:
     answer = await ctx.http("POST", f"{url}/note", headers={"x-shop": "north"}, data="ü", timeout="1m")

@@ -30,6 +30,16 @@ export const ask = activity({ input: address }, async (url, ctx) => {
 
 export const httpActivity = workflow({ name: 'http-activity', input: address }, async (url, ctx) => ctx.call(ask, url));
 
+export const listen = activity({ input: address }, async (url, ctx) => {
+  const events = [];
+  for await (const { event, data, id } of (await ctx.http(`${url}/events`)).events()) events.push(`${event}: ${data} (${id})`);
+  const lines = [];
+  for await (const line of (await ctx.http(`${url}/lines`)).lines()) lines.push(line);
+  return [events, lines];
+});
+
+export const httpPieces = workflow({ name: 'http-pieces', input: address }, async (url, ctx) => ctx.call(listen, url));
+
 export const httpHeaders = workflow({ name: 'http-headers', input: address }, async (url, ctx) => {
   const answer = await ctx.http({ method: 'POST', url: `${url}/note`, headers: { 'x-shop': 'north' }, body: 'ü' }, { timeout: '1m' });
   return answer.text();

@@ -15,6 +15,8 @@ use segno::{
     testing::{Asked, Test},
 };
 
+/// Size of the pieces of a body, in bytes: it cuts characters and lines.
+const PIECE_BYTES: usize = 5;
 const SHOP: &str = "http://shop.test";
 
 thread_local! {
@@ -203,6 +205,9 @@ fn serve(test: &mut Test, answers: &BTreeMap<String, Vec<(u16, Value)>>) {
                 Some(given) => given[0].clone(),
                 None => (404, Value::Null),
             };
+            if let Some(text) = value.get("in_pieces").and_then(Value::as_str) {
+                return Ok(Response::in_pieces(status, text.as_bytes().chunks(PIECE_BYTES)));
+            }
             let body = value.to_string();
             let length = body.len().to_string();
             let answer =

@@ -45,6 +45,21 @@ pub async fn http_activity(ctx: Context, url: String) -> Result<(u16, Value)> {
     ctx.call(ask, &url).await
 }
 
+#[segno::activity]
+pub async fn listen(ctx: ActivityContext, url: String) -> Result<(Vec<String>, Vec<String>)> {
+    let events = ctx.http_open(Request::get(format!("{url}/events"))).await?.events();
+    let said =
+        events.map(|event| event.map(|one| format!("{}: {} ({})", one.event, one.data, one.id)));
+    let events = said.collect::<Result<_>>()?;
+    let lines = ctx.http_open(Request::get(format!("{url}/lines"))).await?.lines();
+    Ok((events, lines.collect::<Result<_>>()?))
+}
+
+#[segno::workflow(name = "http-pieces")]
+pub async fn http_pieces(ctx: Context, url: String) -> Result<(Vec<String>, Vec<String>)> {
+    ctx.call(listen, &url).await
+}
+
 #[segno::workflow(name = "http-headers")]
 pub async fn http_headers(ctx: Context, url: String) -> Result<String> {
     let request = Request::post(format!("{url}/note")).header("x-shop", "north").body("ü");

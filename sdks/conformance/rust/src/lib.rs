@@ -116,6 +116,8 @@ segno::module!(
     http_broken,
     ask,
     http_activity,
+    listen,
+    http_pieces,
     http_headers,
     http_refused,
     Counter,
