@@ -2,8 +2,9 @@
 
     python3 servers.py [--model 9100] [--shop 9101]
 
-The model speaks the protocol of chat completions. Its answers depend on the conversation only. Both
-servers repeat their answer to an `Idempotency-Key` that they know, and count the requests by key:
+The model speaks the protocol of chat completions, and sends each token by itself. Its answers depend
+on the conversation only. In the middle of `dictate N` it waits for `POST /continue`. Both servers
+repeat their answer to an `Idempotency-Key` that they know, and count the requests by key:
 `GET /calls`. The shop also has the page that shows an answer while it grows.
 """
 
@@ -31,6 +32,8 @@ SCRIPT = [
 ]
 
 ORDERS = {"7": "it was shipped on Monday", "8": "it is being packed"}
+#: In an answer: the place where the model waits.
+PAUSE = "pause"
 PAGES = {"/pages/returns": "Goods can be returned within 30 days."}
 
 
@@ -47,7 +50,7 @@ def answer(messages: list[dict]) -> tuple[str, list[tuple[str, dict]]]:
     if "remember" in text:
         known = [message["content"] for message in messages if message["role"] == "system"]
         return f"I remember: {' '.join(known[1:]) or 'everything'}", []
-    if counted := re.search(r"count to (\d+)", text):
+    if counted := re.search(r"(?:count to|dictate) (\d+)", text):
         return " ".join(str(number + 1) for number in range(int(counted[1]))), []
     for pattern, says, tool, arguments in SCRIPT:
         if found := re.search(pattern, text, re.IGNORECASE):
@@ -62,7 +65,7 @@ class Server(BaseHTTPRequestHandler):
     lock = threading.Lock()
 
     def __init_subclass__(cls) -> None:
-        cls.answers, cls.calls = {}, {}
+        cls.answers, cls.calls, cls.go_on = {}, {}, threading.Event()
 
     def serve(self) -> None:
         length = int(self.headers.get("content-length") or 0)
@@ -84,16 +87,27 @@ class Server(BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_DELETE = serve
 
-    def respond(self, key: str | None, body: dict) -> tuple[int, str, str]:
+    def respond(self, key: str | None, body: dict) -> tuple[int, str, str | list[str]]:
         raise NotImplementedError
 
-    def say(self, status: int, kind: str, text: str) -> None:
-        content = text.encode()
+    def say(self, status: int, kind: str, content: str | list[str]) -> None:
         self.send_response(status)
         self.send_header("content-type", kind)
-        self.send_header("content-length", str(len(content)))
+        if isinstance(content, list):
+            self.send_header("transfer-encoding", "chunked")
+            self.end_headers()
+            return self.send_pieces(content)
+        self.send_header("content-length", str(len(content.encode())))
         self.end_headers()
-        self.wfile.write(content)
+        self.wfile.write(content.encode())
+
+    def send_pieces(self, pieces: list[str]) -> None:
+        for piece in [*pieces, ""]:
+            if piece == PAUSE:
+                self.go_on.wait()
+            else:
+                content = piece.encode()
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(content), content))
 
     def log_message(self, *_: object) -> None:
         pass
@@ -110,7 +124,10 @@ class Listener(ThreadingHTTPServer):
 class Model(Server):
     """`POST /v1/chat/completions`, as a stream of server-sent events."""
 
-    def respond(self, key: str | None, body: dict) -> tuple[int, str, str]:
+    def respond(self, key: str | None, body: dict) -> tuple[int, str, str | list[str]]:
+        if self.path == "/continue":
+            self.go_on.set()
+            return 200, "text/plain", ""
         if not self.headers.get("authorization", "").startswith("Bearer "):
             return 401, "text/plain", "there is no key of the model"
         messages = body["messages"]
@@ -127,7 +144,9 @@ class Model(Server):
             for piece in re.findall(".{1,5}", json.dumps(arguments)):
                 deltas.append({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
         lines = [json.dumps({"choices": [{"index": 0, "delta": delta}]}) for delta in deltas]
-        events = "".join(f"data: {line}\n\n" for line in [*lines, "[DONE]"])
+        events = [f"data: {line}\n\n" for line in [*lines, "[DONE]"]]
+        if "dictate" in messages[-1]["content"]:
+            events.insert(len(deltas) // 2, PAUSE)
         return 200, "text/event-stream", events
 
 

@@ -272,6 +272,7 @@ async fn an_agent_in_python_survives() {
 async fn survives(modules: &BuiltModules) {
     let mut agent = AgentHost::start(modules).await;
     talks(&agent).await;
+    streams_tokens_before_the_answer_is_complete(&agent).await;
     answers_once_although_the_host_is_killed(&mut agent).await;
     follows_a_tool_that_is_cancelled(&mut agent).await;
     summarises(&agent).await;
@@ -318,6 +319,32 @@ async fn talks(agent: &AgentHost) {
     assert_eq!(roles, ["user", "assistant", "tool", "assistant"].repeat(5));
     let ids = ["status", "refund", "refused", "research", "research/2", "curious"];
     agent.replays_are_identical(&ids).await;
+}
+
+/// In the middle of the answer the model waits until the test has read the tokens before it.
+async fn streams_tokens_before_the_answer_is_complete(agent: &AgentHost) {
+    agent.begin("dictated", "eva", "dictate 8").await;
+    let half = async {
+        loop {
+            let data = agent.host.client().stream("dictated", "answer", "-1", false).await;
+            let items = data.map(|data| serde_json::from_slice::<Vec<Value>>(&data.body));
+            if let Ok(Ok(items)) = items
+                && items.len() >= 4
+            {
+                return items;
+            }
+            agent.pause().await;
+        }
+    };
+    let half = agent.host.env.within(Millis(60_000), half).await.expect("in time");
+    assert_eq!(half, [json!("1 "), json!("2 "), json!("3 "), json!("4 ")]);
+    let asked = agent.host.client().invocation("dictated/1").await.expect("the model is asked");
+    assert_eq!(asked.state, InvocationState::Acquired, "{asked:#?}");
+    let gone_on = reqwest::Client::new().post(format!("{}/continue", agent.servers.model)).send();
+    assert!(gone_on.await.expect("it answers").status().is_success());
+    assert_eq!(agent.answer("dictated").await, "1 2 3 4 5 6 7 8");
+    assert_eq!(agent.servers.model_times("dictated/1").await, 1);
+    agent.replays_are_identical(&["dictated"]).await;
 }
 
 async fn answers_once_although_the_host_is_killed(agent: &mut AgentHost) {

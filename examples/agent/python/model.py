@@ -35,30 +35,30 @@ async def complete(request: Request, ctx: ActivityContext) -> Message:
         "authorization": f"Bearer {ctx.secret('MODEL_KEY')}",
         "idempotency-key": ctx.idempotency_key,
     }
-    response = await ctx.http(
-        "POST",
-        f"{ctx.env('MODEL_URL')}/chat/completions",
-        headers=headers,
-        json=body | ({"tools": request.tools} if request.tools else {}),
-    )
-    response.raise_for_status()
-
     answer = Message(role="assistant", content="")
     tokens = ctx.stream(request.stream) if request.stream else None
     # An attempt that was interrupted has stored the first of them.
     kept = tokens.kept() if tokens else 0
-    for line in response.text.splitlines():
-        if not line.startswith("data: {"):
-            continue
-        for choice in json.loads(line.removeprefix("data: "))["choices"][:1]:
-            if token := choice["delta"].get("content"):
-                answer["content"] += token
-                if kept > 0:
-                    kept -= 1
-                elif tokens:
-                    tokens.append(token)
-            for piece in choice["delta"].get("tool_calls") or []:
-                add(piece, answer)
+    with ctx.http_open(
+        "POST",
+        f"{ctx.env('MODEL_URL')}/chat/completions",
+        headers=headers,
+        json=body | ({"tools": request.tools} if request.tools else {}),
+    ) as response:
+        response.raise_for_status()
+        # Each event is there when the model has sent it.
+        for event in response.events():
+            if event.data == "[DONE]":
+                break
+            for choice in json.loads(event.data)["choices"][:1]:
+                if token := choice["delta"].get("content"):
+                    answer["content"] += token
+                    if kept > 0:
+                        kept -= 1
+                    elif tokens:
+                        tokens.append(token)
+                for piece in choice["delta"].get("tool_calls") or []:
+                    add(piece, answer)
     return answer
 
 

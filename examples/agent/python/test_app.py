@@ -1,8 +1,10 @@
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from segno_sdk import Failure
+from segno_sdk.http import Response
 from segno_sdk.testing import TestHost
 
 from app import HISTORY_MAX, Conversation
@@ -47,6 +49,27 @@ def test_a_cancelled_turn_goes_on_without_the_tool(segno_host: TestHost) -> None
     segno_host.on(complete, model)
     segno_host.cancel_after("1h")
     assert segno_host.run_object(Conversation.say, "ada", "refund") == "cancelled"
+
+
+def test_each_token_is_in_the_stream_before_the_model_sends_the_next_one(
+    segno_host: TestHost,
+) -> None:
+    for name, value in [("MODEL_URL", "http://model"), ("MODEL", "scripted")]:
+        segno_host.env(name, value)
+    segno_host.secret("MODEL_KEY", "sk-scripted")
+    seen = []
+
+    def pieces() -> Iterator[str]:
+        for content in ("Good ", "day"):
+            # The pieces cut the lines.
+            yield 'data: {"choices":[{"delta":{"content":"' + content
+            yield '"}}]}\n\n'
+            seen.append(segno_host.stream("answer"))
+        yield "data: [DONE]\n\n"
+
+    segno_host.on_http("POST", "http://model/", lambda _: Response.in_pieces(200, pieces()))
+    assert segno_host.run_object(Conversation.say, "ada", "hello") == "Good day"
+    assert seen == [["Good "], ["Good ", "day"]]
 
 
 def test_a_long_history_is_summarised(segno_host: TestHost) -> None:

@@ -75,17 +75,19 @@ pub async fn complete(ctx: ActivityContext, prompt: Prompt) -> Result<Message> {
         .header("authorization", format!("Bearer {}", ctx.secret("MODEL_KEY")?.expose()))
         .header("idempotency-key", ctx.idempotency_key())
         .json(&body);
-    let response = ctx.http(request).await?.ok()?.text();
+    let response = ctx.http_open(request).await?.ok()?;
 
     let mut answer = Message::new(Role::Assistant, "");
     let tokens = prompt.stream.as_deref().map(|name| ctx.stream(name));
     // An attempt that was interrupted has stored the first of them.
     let mut kept = tokens.as_ref().map_or(Ok(0), |tokens| tokens.kept())?;
-    for line in response.lines().filter_map(|line| line.strip_prefix("data: ")) {
-        if line == "[DONE]" {
+    // Each event is there when the model has sent it.
+    for event in response.events() {
+        let event = event?;
+        if event.data == "[DONE]" {
             break;
         }
-        let delta = serde_json::from_str::<Value>(line)?["choices"][0]["delta"].take();
+        let delta = serde_json::from_str::<Value>(&event.data)?["choices"][0]["delta"].take();
         if let Some(token) = delta["content"].as_str().filter(|token| !token.is_empty()) {
             answer.content += token;
             match &tokens {

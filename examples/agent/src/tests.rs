@@ -1,4 +1,4 @@
-use segno::testing::Test;
+use segno::{http::Response, testing::Test};
 
 use super::*;
 use crate::model::FunctionCall;
@@ -52,6 +52,25 @@ fn a_cancelled_turn_goes_on_without_the_tool() {
     test.on(complete, model);
     test.cancel_after(APPROVAL_MAX / 2);
     assert_eq!(say(&mut test, "refund"), "cancelled");
+}
+
+#[test]
+fn the_text_of_the_model_is_put_together_from_pieces() {
+    let mut test = Test::new();
+    test.env("MODEL_URL", "http://model")
+        .env("MODEL", "scripted")
+        .secret("MODEL_KEY", "sk-scripted");
+    test.on_http("POST", "http://model/chat/completions", |_| {
+        let event = |text| format!(r#"data: {{"choices":[{{"delta":{{"content":"{text}"}}}}]}}"#);
+        let body = format!("{}\n\n{}\n\ndata: [DONE]\n\n", event("Grüß "), event("Gott"));
+        let pieces: Vec<_> = body.as_bytes().chunks(7).map(<[u8]>::to_vec).collect();
+        Ok(Response::in_pieces(200, pieces))
+    });
+    assert_eq!(say(&mut test, "hello"), "Grüß Gott");
+    let mut items = test.stream::<Value>("answer");
+    assert_eq!(items.pop(), Some(json!({ "answer": "Grüß Gott" })));
+    assert_eq!(items, [json!("Grüß "), json!("Gott")]);
+    test.replay_check();
 }
 
 #[test]

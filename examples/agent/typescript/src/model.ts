@@ -32,30 +32,29 @@ export const complete = activity(
     timeout: '1h',
   },
   async ({ messages, tools, stream }, ctx) => {
-    const response = await fetch(`${ctx.env('MODEL_URL')}/chat/completions`, {
+    const response = await ctx.http({
       method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        authorization: `Bearer ${ctx.secret('MODEL_KEY')}`,
-        'idempotency-key': ctx.idempotencyKey,
-      },
-      body: JSON.stringify({
+      url: `${ctx.env('MODEL_URL')}/chat/completions`,
+      headers: { authorization: `Bearer ${ctx.secret('MODEL_KEY')}`, 'idempotency-key': ctx.idempotencyKey },
+      json: {
         model: ctx.env('MODEL'),
         messages,
         tools: tools.length > 0 ? tools : undefined,
         stream: true,
-      }),
+      },
     });
-    const text = await response.text();
-    if (!response.ok) throw new Failure(response.status, `the model answered ${response.status}: ${text}`);
+    if (!response.ok) {
+      throw new Failure(response.status, `the model answered ${response.status}: ${await response.text()}`);
+    }
 
     const answer: Message = { role: 'assistant', content: '' };
     const tokens = stream === undefined ? undefined : ctx.stream(stream);
     // An attempt that was interrupted has stored the first of them.
     let kept = tokens?.kept() ?? 0;
-    for (const line of text.split('\n')) {
-      if (!line.startsWith('data: {')) continue;
-      const delta: Delta = JSON.parse(line.slice('data: '.length)).choices[0]?.delta ?? {};
+    // Each event is there when the model has sent it.
+    for await (const { data } of response.events()) {
+      if (data === '[DONE]') break;
+      const delta: Delta = JSON.parse(data).choices[0]?.delta ?? {};
       if (delta.content) {
         answer.content += delta.content;
         if (kept > 0) kept -= 1;

@@ -49,6 +49,25 @@ test('a cancelled turn goes on without the tool', async () => {
   assert.equal(await say(t, 'refund'), 'cancelled');
 });
 
+test('each token is in the stream before the model sends the next one', async () => {
+  const t = new TestHost({ module: agent });
+  t.env('MODEL_URL', 'http://model').env('MODEL', 'scripted').secret('MODEL_KEY', 'sk-scripted');
+  const seen: unknown[] = [];
+  t.onHttp('POST', 'http://model/chat/completions', () => ({
+    pieces: (function* () {
+      for (const content of ['Good ', 'day']) {
+        // The pieces cut the lines.
+        yield `data: {"choices":[{"delta":{"content":"${content}`;
+        yield '"}}]}\n\n';
+        seen.push(t.stream('answer'));
+      }
+      yield 'data: [DONE]\n\n';
+    })(),
+  }));
+  assert.equal(await say(t, 'hello'), 'Good day');
+  assert.deepEqual(seen, [['Good '], ['Good ', 'day']]);
+});
+
 test('a long history is summarised', async () => {
   const t = new TestHost({ module: agent });
   t.on(agent.complete, ({ tools }) => {
