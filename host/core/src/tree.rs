@@ -130,6 +130,20 @@ impl Promise {
         named.map_or_else(|| self.id().clone(), |root| PromiseId::from(root.as_str()))
     }
 
+    /// The execution that owns the blobs of the tree: its root, and of several generations the first.
+    pub fn blob_owner(&self) -> PromiseId {
+        let root = self.root();
+        root.generation_of().map_or(root, |(first, _)| first)
+    }
+
+    /// True if this execution may read the blobs of `owner`: those of its own tree, and those of ids
+    /// that the client which started its tree may act on.
+    pub fn may_read_blobs_of(&self, owner: &PromiseId) -> bool {
+        let rights = self.spec.tags.get(tags::RIGHTS);
+        self.blob_owner() == *owner
+            || rights.is_none_or(|prefix| owner.as_str().starts_with(prefix.as_str()))
+    }
+
     /// The execution whose kill ends this one: the nearest ancestor-or-self that outlives its
     /// creator, or else the root.
     pub fn scope(&self) -> PromiseId {
@@ -163,7 +177,42 @@ impl fmt::Display for TreeStop {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::{
+        promise::{PromiseSpec, PromiseState},
+        value::{Tags, Value},
+    };
+
+    fn promise(id: &str, tags: &[(&str, &str)]) -> Promise {
+        let tags = tags.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
+        let spec = PromiseSpec {
+            id: id.into(),
+            param: Value::default(),
+            tags: Tags::from_iter(tags),
+            made_by: None,
+            timeout_at: Timestamp::NEVER,
+            created_at: Timestamp(1),
+        };
+        Promise { spec: Arc::new(spec), state: PromiseState::Pending }
+    }
+
+    #[test]
+    fn blobs_belong_to_the_root_and_are_read_within_rights() {
+        assert_eq!(promise("a", &[]).blob_owner().as_str(), "a");
+        assert_eq!(promise("a/g/3", &[]).blob_owner().as_str(), "a");
+        assert_eq!(promise("a/g/3/0", &[(tags::ORIGIN, "a/g/3")]).blob_owner().as_str(), "a");
+        assert_eq!(promise("x", &[(tags::ORIGIN, "a")]).blob_owner().as_str(), "a");
+        let may_read = |tags: &[(&str, &str)], owner: &str| {
+            promise("a/0", &[&[(tags::ORIGIN, "a")], tags].concat())
+                .may_read_blobs_of(&owner.into())
+        };
+        assert!(may_read(&[], "other"), "without the tag: any id");
+        assert!(may_read(&[(tags::RIGHTS, "team-")], "a"), "its own");
+        assert!(may_read(&[(tags::RIGHTS, "team-")], "team-b"));
+        assert!(!may_read(&[(tags::RIGHTS, "team-")], "other"));
+    }
 
     #[test]
     fn a_tree_grows_up_to_its_bounds() {

@@ -81,6 +81,7 @@ mod tests {
     const JUDGED: &[(&str, &str)] = &[
         ("resonate/src/push.rs", "a client: within reach"),
         ("services/src/deployments/http.rs", "a client: within reach"),
+        ("blobs/src/s3.rs", "the operator: the place for blobs"),
         ("env/src/reach.rs", "the check itself"),
         ("env/src/http_client.rs", "the clients themselves"),
         ("client/src/http.rs", "the user of a command"),
