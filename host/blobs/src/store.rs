@@ -21,6 +21,9 @@ use super::{
     reference::blob_id,
 };
 
+/// Size of the pieces of a file, in bytes.
+const FILE_PIECE: u64 = 256 << 10;
+
 /// The blobs of a host. Cheap to clone.
 #[derive(Clone)]
 pub struct BlobStore(Arc<BlobStoreState>);
@@ -186,7 +189,32 @@ impl BlobStore {
             return Ok(futures::stream::empty().boxed());
         }
         let store = self.clone();
-        Ok(got.into_stream().map_err(move |error| store.failed(&error)).boxed())
+        match self.0.directory {
+            // The library reads a file by 8 KiB, each on another thread.
+            Some(_) => Ok(store.file_pieces(key, range)),
+            None => Ok(got.into_stream().map_err(move |error| store.failed(&error)).boxed()),
+        }
+    }
+
+    /// A range of a file, in pieces.
+    fn file_pieces(
+        self,
+        key: Path,
+        range: Range<u64>,
+    ) -> BoxStream<'static, Result<Bytes, BlobError>> {
+        let pieces = futures::stream::try_unfold(range.start, move |at| {
+            let (store, key) = (self.clone(), key.clone());
+            let next = range.end.min(at + FILE_PIECE);
+            async move {
+                if at == next {
+                    return Ok(None);
+                }
+                let piece = store.0.objects.get_range(&key, at..next).await;
+                let piece = piece.map_err(|error| store.failed(&error))?;
+                Ok(Some((piece, next)))
+            }
+        });
+        pieces.boxed()
     }
 
     /// Reads a range into memory.

@@ -120,7 +120,8 @@ impl BlobWriter {
         }
         let StagedUpload { parts, .. } = self.staged.as_mut().expect("it was begun above");
         parts.wait_for_capacity(PARTS_SENT).await.map_err(failed)?;
-        parts.put(std::mem::take(&mut self.gathered).into());
+        let part = std::mem::replace(&mut self.gathered, Vec::with_capacity(PART));
+        parts.put(part.into());
         Ok(())
     }
 }
