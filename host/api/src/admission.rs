@@ -85,6 +85,11 @@ impl Admission {
         place(&self.requests, self.patience, env, FULL).await
     }
 
+    /// Maximum time that a request waits for a permit.
+    pub(crate) fn patience(&self) -> Millis {
+        self.patience
+    }
+
     /// Returns true if a request would have to wait for a permit.
     pub(super) fn is_full(&self) -> bool {
         self.requests.available_permits() == 0

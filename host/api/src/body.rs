@@ -24,8 +24,8 @@ use super::{
 
 /// Period in which at least 40 KiB of a body (4 KiB per second), or its end, must arrive.
 /// Occasional single bytes count as silence.
-const BODY_IDLE_TIMEOUT: Millis = Millis(10_000);
-const LEAST: usize = 40 * 1024;
+pub(crate) const BODY_IDLE_TIMEOUT: Millis = Millis(10_000);
+pub(crate) const LEAST: usize = 40 * 1024;
 /// Maximum time for a whole body.
 const WHOLE: Millis = Millis(300_000);
 /// Time for which the rest of a refused body is read, so that the client can read the answer.
@@ -277,7 +277,8 @@ enum BodyProgress {
     TooMuch,
 }
 
-async fn drain(api: &Api, pieces: &mut BodyDataStream) {
+/// Reads the rest of a refused body for a moment.
+pub(crate) async fn drain(api: &Api, pieces: &mut BodyDataStream) {
     let rest = async { while let Some(Ok(_)) = pieces.next().await {} };
     api.host.env.within(DRAIN, rest).await;
 }

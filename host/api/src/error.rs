@@ -5,6 +5,7 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
+use segno_blobs::BlobError;
 use segno_guest::{SchemaMismatch, misfit_words};
 use segno_store::StoreError;
 use serde_json::{Map, Value, json};
@@ -194,6 +195,12 @@ pub enum ApiError {
     /// More requests arrive than the host can process.
     #[error("the host is overloaded: {0}; nothing was done, send it again in a moment")]
     Overloaded(&'static str),
+    /// A blob was not read or written.
+    #[error(transparent)]
+    Blob(#[from] BlobError),
+    /// The host has no place for blobs.
+    #[error("this host has no place for blobs: start it with `serve --blobs DIR` or s3://BUCKET")]
+    NoBlobs,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -304,6 +311,23 @@ impl ApiError {
             ),
             Self::NotReady(_) => plain(kind::NOT_READY),
             Self::Overloaded(_) => plain(kind::OVERLOADED),
+            Self::NoBlobs => plain(kind::NO_BLOBS),
+            Self::Blob(BlobError::BadReference(_) | BlobError::LongId(_)) => {
+                plain(kind::INVALID_ID)
+            }
+            Self::Blob(BlobError::ContentType(_)) => {
+                (kind::INVALID_HEADER, json!({ "header": "content-type" }))
+            }
+            Self::Blob(BlobError::Absent(id)) => of(kind::UNKNOWN_BLOB, id),
+            Self::Blob(BlobError::TooLarge { limit }) => {
+                (kind::BODY_TOO_LARGE, json!({ "limit": limit }))
+            }
+            Self::Blob(BlobError::WrongDigest { announced, actual }) => (
+                kind::WRONG_DIGEST,
+                json!({ "announced": announced.to_string(), "actual": actual.to_string() }),
+            ),
+            Self::Blob(BlobError::Damaged { id, .. }) => of(kind::BLOB_DAMAGED, id),
+            Self::Blob(BlobError::Unavailable { .. }) => plain(kind::BLOBS_UNAVAILABLE),
             Self::Store(StoreError::UnknownOutcome(_)) => plain(kind::UNKNOWN_OUTCOME),
             Self::Store(StoreError::Filter(_)) => plain(kind::INVALID_FILTER),
             Self::Store(StoreError::Conflict) => plain(kind::CONFLICT),

@@ -21,6 +21,7 @@ mod state;
 mod stuck;
 mod target;
 
+mod blobs;
 mod budgets;
 mod bundle;
 mod catalog;

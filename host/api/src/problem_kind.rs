@@ -88,6 +88,7 @@ problem_kinds! {
         UNKNOWN_SCHEDULE       "unknown-schedule"       "Unknown schedule";
         UNKNOWN_RESOURCE       "unknown-resource"       "Unknown resource";
         UNKNOWN_STREAM         "unknown-stream"         "Unknown stream";
+        UNKNOWN_BLOB           "unknown-blob"           "Unknown blob";
         UNKNOWN_QUERY          "unknown-query"          "Unknown query";
         UNKNOWN_UPDATE         "unknown-update"         "Unknown update";
     } again {
@@ -137,6 +138,8 @@ problem_kinds! {
         NOT_ENDED              "not-ended"              "Refused";
         NOT_COUNTED            "not-counted"            "Refused";
         REPLAY_FAILED          "replay-failed"          "Refused";
+        NO_BLOBS               "no-blobs"               "No place for blobs";
+        NOT_SIGNED             "not-signed"             "No signed addresses";
     } again {
         RUN_NOT_ENDED          "wrong-state"            "Refused";
     }
@@ -159,6 +162,8 @@ problem_kinds! {
         QUERY_TRAPPED          "query-trapped"          "Refused";
         UPDATE_REFUSED         "update-refused"         "Update refused";
         UNKNOWN_SIGNAL         "unknown-signal"         "Unknown signal";
+        WRONG_DIGEST           "wrong-digest"           "Wrong digest";
+        BLOB_DAMAGED           "blob-damaged"           "Blob damaged";
         _                      "unprocessable"          "Refused";
         _                      "journal-mismatch"       "Refused";
     } again {
@@ -178,5 +183,6 @@ problem_kinds! {
         NOT_BEGUN              "not-begun"              "Refused";
         OVERLOADED             "overloaded"             "Overloaded";
         READ_TOO_LONG          "read-too-long"          "Read took too long";
+        BLOBS_UNAVAILABLE      "blobs-unavailable"      "Place for blobs unavailable";
     } again {}
 }

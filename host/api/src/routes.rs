@@ -9,7 +9,7 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    Api, access, budgets, bundle, check, console, control, docs,
+    Api, access, blobs, budgets, bundle, check, console, control, docs,
     error::ApiError,
     events, fork, graphs, health, index, invocations, journal, limits, metrics, migrate, modules,
     object_promises, objects,
@@ -75,6 +75,8 @@ fn described() -> OpenApiRouter<Api> {
         .routes(routes!(session::describe, session::open, session::close))
         .routes(routes!(stream::stream))
         .routes(routes!(streams::list::list))
+        .routes(routes!(blobs::list::list, blobs::upload::upload))
+        .routes(routes!(blobs::download::read, blobs::download::describe, blobs::list::remove))
         .routes(routes!(events::list))
         .routes(routes!(events::acknowledge))
         .routes(routes!(tasks::list))

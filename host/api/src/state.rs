@@ -19,7 +19,7 @@ use segno_core::{
 };
 use segno_engine::{delivery::Reach, host::Host};
 use segno_store::PromiseRow;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -40,6 +40,9 @@ use super::{
 pub const CONNECTIONS: usize = 4_096;
 /// Default maximum number of open connections from one address other than this machine's.
 pub const CONNECTIONS_OF_A_PEER: usize = 3_072;
+
+/// Maximum number of concurrent uploads of blobs.
+const UPLOADS: usize = 16;
 
 /// The API of a host. A clone shares its state until one of the two is changed.
 #[derive(Clone)]
@@ -68,6 +71,8 @@ pub struct ApiState {
     pub admission: Admission,
     /// Permits for reads of clients.
     pub reads: ReadPermits,
+    /// Permits for uploads of blobs, each of which takes a few parts of memory.
+    pub uploads: Arc<Semaphore>,
     /// Foreign origins whose pages may read and write streams.
     pub origins: AllowedOrigins,
     /// Additional routes, with separate guards.
@@ -111,6 +116,7 @@ impl Api {
             connections_of_a_peer: CONNECTIONS_OF_A_PEER,
             admission: Admission::new(AdmissionLimits::default()),
             reads: ReadPermits::new(AdmissionLimits::default()),
+            uploads: Arc::new(Semaphore::new(UPLOADS)),
             origins: AllowedOrigins::default(),
             beside: Router::new(),
             catalog: Arc::default(),

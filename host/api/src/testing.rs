@@ -10,6 +10,7 @@ use axum::{
     Router,
     body::Body,
     http::{Method, Request, StatusCode, header},
+    response::Response,
 };
 use segno_core::{
     command::{ClaimRequest, Command, FenceAction, FenceOperation},
@@ -312,12 +313,8 @@ impl ApiWorld {
     }
 
     /// Sends `request` and returns the response. The default host is localhost.
-    pub async fn ask(&self, mut request: Request<Body>) -> TestResponse {
-        let headers = request.headers_mut();
-        if !headers.contains_key(header::HOST) {
-            headers.insert(header::HOST, header::HeaderValue::from_static("localhost:7766"));
-        }
-        let response = self.router.clone().oneshot(request).await.expect("the router answers");
+    pub async fn ask(&self, request: Request<Body>) -> TestResponse {
+        let response = self.respond(request).await;
         let status = response.status();
         let said = |name| Some(response.headers().get(name)?.to_str().ok()?.to_owned());
         let content_type = said(header::CONTENT_TYPE).unwrap_or_default();
@@ -326,6 +323,15 @@ impl ApiWorld {
         let body = serde_json::from_slice(&bytes)
             .unwrap_or_else(|_| Value::from(String::from_utf8_lossy(&bytes)));
         TestResponse { status, content_type, retry_after, body }
+    }
+
+    /// Sends `request` and returns the response as it is. The default host is localhost.
+    pub async fn respond(&self, mut request: Request<Body>) -> Response {
+        let headers = request.headers_mut();
+        if !headers.contains_key(header::HOST) {
+            headers.insert(header::HOST, header::HeaderValue::from_static("localhost:7766"));
+        }
+        self.router.clone().oneshot(request).await.expect("the router answers")
     }
 
     /// Starts `shop/ship` with the id `id`.

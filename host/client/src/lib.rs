@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod blobs;
 mod bundles;
 mod error;
 mod events;
@@ -22,6 +23,7 @@ mod streams;
 mod tasks;
 
 pub use self::http::Client;
+pub use blobs::BlobDownload;
 pub use bundles::BundleDownload;
 pub use error::ClientError;
 pub use local::LocalHost;

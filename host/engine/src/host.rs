@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
+use segno_blobs::BlobStore;
 use segno_core::{command::Command, config::Config, reply::Reply};
 use segno_env::Env;
 use segno_guest::{Guests, Outbound, Schemas};
@@ -54,6 +55,8 @@ pub struct Host {
     pub held_timers: Arc<HeldTimers>,
     /// The receiver of spans; see [`Host::traces`].
     pub traces: Arc<OnceLock<TraceSender>>,
+    /// The place for blobs; see [`Host::blobs`].
+    pub blobs: Arc<OnceLock<BlobStore>>,
     /// Instances that answer queries.
     pub shadows: Arc<QueryReplicas>,
     /// The worker's slots; see [`Host::slots`].
@@ -86,6 +89,7 @@ impl Host {
             quarantine: Arc::default(),
             held_timers: Arc::default(),
             traces: notifier.traces.clone(),
+            blobs: Arc::default(),
             shadows: Arc::default(),
             slots: Arc::default(),
             notifier,
@@ -111,6 +115,16 @@ impl Host {
     /// Sets the receiver of spans. Only the first call has an effect.
     pub fn trace(&self, traces: TraceSender) {
         let _ = self.traces.set(traces);
+    }
+
+    /// The place for blobs. `None` if the host has none.
+    pub fn blobs(&self) -> Option<&BlobStore> {
+        self.blobs.get()
+    }
+
+    /// Sets the place for blobs. Only the first call has an effect.
+    pub fn keep_blobs(&self, blobs: BlobStore) {
+        let _ = self.blobs.set(blobs);
     }
 
     /// Commits `commands` together, and sends them again according to `resend`.

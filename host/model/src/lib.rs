@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod blob;
 mod budget;
 mod bundle;
 mod check;
@@ -38,6 +39,7 @@ mod tree;
 mod whole;
 mod why;
 
+pub use blob::{BlobAddress, BlobList, BlobQuery, BlobView, ListedBlob};
 pub use budget::{BudgetAccount, BudgetUnit, BudgetView, SetBudget};
 pub use bundle::BundleQuery;
 pub use check::{

@@ -19,7 +19,10 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ("Repair", &["cancel", "kill", "halt", "continue", "restart", "fork", "remove"]),
     (
         "Promises, objects, limits and the like",
-        &["promise", "saga", "graph", "task", "schedule", "object", "limit", "budget", "resource"],
+        &[
+            "promise", "saga", "graph", "task", "schedule", "object", "limit", "budget",
+            "resource", "blob",
+        ],
     ),
     (
         "Hosts and stores",

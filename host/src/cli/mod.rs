@@ -26,6 +26,7 @@ mod time;
 mod timeline;
 
 mod bench;
+mod blob;
 mod budget;
 mod build;
 mod bundle;
@@ -81,6 +82,7 @@ mod runtimes;
 mod saga;
 mod schedule;
 mod serve;
+mod serve_blobs;
 mod serve_events;
 mod serve_tokens;
 mod serve_traces;
@@ -197,6 +199,7 @@ enum CliCommand {
     Tree(tree::TreeArgs),
     Logs(logs::LogsArgs),
     Stream(stream::StreamArgs),
+    Blob(blob::BlobArgs),
     Events(events::EventsArgs),
     Resolve(settle::ResolveArgs),
     Reject(settle::RejectArgs),
@@ -306,6 +309,10 @@ impl Cli {
             CliCommand::Tree(command) => boxed(|| command.run(client, console)).await,
             CliCommand::Logs(command) => boxed(|| command.run(client, console)).await,
             CliCommand::Stream(command) => boxed(|| command.run(client, console)).await,
+            CliCommand::Blob(command) => {
+                let client = client()?;
+                boxed(|| command.run(&client, console)).await
+            }
             CliCommand::Events(command) => command.run(&client()?, console).await,
             CliCommand::Resolve(command) => command.run(&client()?, console).await,
             CliCommand::Reject(command) => command.run(&client()?, console).await,

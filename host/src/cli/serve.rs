@@ -32,6 +32,7 @@ use super::{
     node, open_files, predecessor,
     resonate::ResonateOptions,
     restate::{RestateListeners, RestateOptions},
+    serve_blobs::BlobOptions,
     serve_events::{EventOptions, push},
     serve_tokens::TokenOptions,
     serve_traces::TraceOptions,
@@ -139,6 +140,8 @@ pub(super) struct ServeArgs {
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text, env = "SEGNO_LOG_FORMAT")]
     log_format: LogFormat,
     #[command(flatten)]
+    blobs: BlobOptions,
+    #[command(flatten)]
     events: EventOptions,
     #[command(flatten)]
     traces: TraceOptions,
@@ -223,6 +226,7 @@ impl ServeArgs {
         let services = Services::join(&prepared.host);
         let connector = HttpConnector::new(reach, identity, prepared.host.env.clone());
         services.connect(Arc::new(connector.map_err(BootError::from).map_err(not_started)?));
+        self.blobs.open(&prepared.host)?;
         let env = prepared.host.env.clone();
         env.runtime.spawn("idle memory", Box::pin(idle_memory::release(env.clone())));
         let running = prepared.start().await.map_err(BootError::from).map_err(not_started)?;

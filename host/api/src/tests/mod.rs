@@ -2,6 +2,7 @@
 //! settle promises themselves.
 
 mod access;
+mod blobs;
 mod bodies;
 mod console;
 mod document;
