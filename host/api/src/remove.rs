@@ -9,7 +9,7 @@ use segno_core::{
     reply::{PruneResult, Reply, RetentionReason},
     time::Millis,
 };
-use segno_engine::recovery::retention::remove_large;
+use segno_engine::recovery::{blobs::owners_removed, retention::remove_large};
 
 use super::{
     Api, ApiError,
@@ -58,6 +58,9 @@ pub(crate) async fn remove(
         }
         (true, grace) => cancel_and_prune(&api, &id, grace.unwrap_or(GRACE_MS)).await?,
     };
+    if removed.is_ok() {
+        owners_removed(&api.host, vec![(id.clone(), api.host.env.clock.now())]).await;
+    }
     match removed {
         Ok(promises) => Ok(Json(Removed { id: id.to_string(), promises })),
         Err(kept) => Err(ApiError::refused(

@@ -4,6 +4,7 @@
 //! Decisions of the engine are counted from the effects of its commits, so the numbers are exact.
 //! Values that only the store knows are read from the store at each scrape.
 
+mod blobs;
 mod delivery;
 mod engine;
 mod gauges;
@@ -13,6 +14,7 @@ mod worker;
 
 use prometheus_client::{encoding::text, registry::Registry};
 
+pub use blobs::{BlobMetrics, BlobRemoval};
 pub use delivery::{DeliveryMetrics, PushResult};
 pub use engine::EngineMetrics;
 pub use gauges::Gauges;
@@ -34,6 +36,8 @@ pub struct Metrics {
     pub store: StoreMetrics,
     /// Metrics of message delivery.
     pub delivery: DeliveryMetrics,
+    /// Metrics of blobs.
+    pub blobs: BlobMetrics,
     /// Metrics of HTTP requests.
     pub http: HttpMetrics,
     /// Current values.
@@ -48,6 +52,7 @@ impl Default for Metrics {
             worker: WorkerMetrics::new(&mut registry),
             store: StoreMetrics::new(&mut registry),
             delivery: DeliveryMetrics::new(&mut registry),
+            blobs: BlobMetrics::new(&mut registry),
             http: HttpMetrics::new(&mut registry),
             gauges: Gauges::new(&mut registry),
             registry,

@@ -11,6 +11,7 @@ use segno_store::StoreError;
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    blobs,
     next_turn::NextTurn,
     outbox,
     reconcile::{self, chain},
@@ -100,6 +101,15 @@ pub fn duties() -> Vec<Duty> {
                     Box::pin(retention::turn(host, rules.clone(), Arc::clone(&round)))
                 })
             },
+            hint: |_| Box::pin(std::future::pending()),
+        },
+        Duty {
+            name: "blobs",
+            purpose: "removes blobs that no execution owns, and uploads that did not end",
+            period: |_| blobs::PERIOD,
+            round_pause: None,
+            page: blobs::CONCURRENT as u32,
+            begin: |_| Box::new(|host| Box::pin(blobs::turn(host))),
             hint: |_| Box::pin(std::future::pending()),
         },
     ]

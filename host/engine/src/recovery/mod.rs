@@ -13,6 +13,7 @@ mod outbox;
 mod timers;
 mod wakes;
 
+pub mod blobs;
 mod damage;
 mod reconcile;
 pub mod retention;

@@ -61,7 +61,7 @@ mod tests {
         assert_eq!(names.len(), ORPHANS.len());
         assert!(policy.classes.iter().all(|class| !class.detection.is_empty()));
         let duties: Vec<&str> = policy.duties.iter().map(|duty| duty.duty).collect();
-        assert_eq!(duties, ["timers", "outbox", "reconcile", "stuck", "retention"]);
+        assert_eq!(duties, ["timers", "outbox", "reconcile", "stuck", "retention", "blobs"]);
         assert!(policy.duties.iter().all(|duty| duty.period_ms > 0 && duty.page > 0));
     }
 }

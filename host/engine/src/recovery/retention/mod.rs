@@ -30,7 +30,7 @@ pub use rules::{ObjectStateRetention, Retention, RetentionError, RetentionPeriod
 
 use segno_store::{ScheduleFilter, StoreError};
 
-use super::{isolate, next_turn::NextTurn};
+use super::{blobs, isolate, next_turn::NextTurn};
 use crate::host::Host;
 
 /// Maximum number of promises read in one turn.
@@ -142,6 +142,7 @@ async fn remove(
     pace: &mut RemovalPace,
 ) -> Result<RemovalCounts, StoreError> {
     let mut removed = RemovalCounts::default();
+    let mut gone_roots = Vec::new();
     let mut left = roots;
     while !left.is_empty() {
         let (batch, rest) = left.split_at(pace.trees.min(left.len()));
@@ -164,6 +165,7 @@ async fn remove(
                 Reply::Pruned(PruneResult::Gone { promises }) => {
                     removed.trees += 1;
                     gone += promises as usize;
+                    gone_roots.push((top.clone(), *before));
                 }
                 Reply::Pruned(PruneResult::Kept(RetentionReason::Large)) => {
                     let parts = large::remove(host, top, *before, state).await?;
@@ -171,6 +173,7 @@ async fn remove(
                         tracing::debug!(root = %top, %kept, "an old tree stays");
                         0
                     });
+                    gone_roots.push((top.clone(), *before));
                     removed.trees += u64::from(parts > 0);
                     removed.promises += parts;
                 }
@@ -183,6 +186,7 @@ async fn remove(
         pace.learn(batch.len(), gone);
         removed.promises += gone as u64;
     }
+    blobs::owners_removed(host, gone_roots).await;
     Ok(removed)
 }
 

@@ -1,5 +1,6 @@
 //! Retention, reconcile and doctor over a real database, with a clock that the test sets.
 
+mod blobs;
 mod damage;
 mod doctor;
 mod retention;
