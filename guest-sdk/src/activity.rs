@@ -6,6 +6,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     bindings::segno::workflow::{http_bodies::ResponseHead, types as wit},
+    blob::Blobs,
     budget::Amount,
     error::{Error, Result},
     files::{FileSystem, Files},
@@ -36,6 +37,8 @@ pub(crate) trait AttemptOperations: Send + Sync {
         item: &Payload,
     ) -> Result<(), wit::Failure>;
     fn files(&self) -> &dyn FileSystem;
+    #[cfg(not(target_arch = "wasm32"))]
+    fn blobs(&self) -> &dyn crate::blob::BlobOperations;
 }
 
 /// One attempt of an activity. Cheap to clone.
@@ -213,6 +216,11 @@ impl ActivityContext {
     /// The files of this module: `dirs` in the host's `policy.toml`.
     pub fn files(&self) -> Files<'_> {
         Files::new(self.0.attempt.files())
+    }
+
+    /// Large values that are stored beside the database and passed by reference.
+    pub fn blobs(&self) -> Blobs<'_> {
+        Blobs::new(&*self.0.attempt)
     }
 
     /// A stream of JSON messages of the workflow that called the activity, or of the activity

@@ -4,9 +4,10 @@
 use crate::{
     activity::AttemptOperations,
     bindings::segno::workflow::{
-        activity, activity_streams, configuration, costs, files, generations, http_bodies, journal,
-        object_promises, sagas, signals, state, streams, types as wit,
+        activity, activity_streams, blobs, configuration, costs, files, generations, http_bodies,
+        journal, object_promises, sagas, signals, state, streams, types as wit,
     },
+    blob::BlobOperations,
     files::FileSystem,
     journal::{CommandJournal, CommandReceipt, GenerationStart, WorkflowCommand},
     payload::Payload,
@@ -162,6 +163,36 @@ impl AttemptOperations for HostAttempt {
 
     fn files(&self) -> &dyn FileSystem {
         &HostFiles
+    }
+
+    #[cfg(not(target_arch = "wasm32"))]
+    fn blobs(&self) -> &dyn BlobOperations {
+        &HostBlobs
+    }
+}
+
+/// The host's place for blobs.
+pub(crate) struct HostBlobs;
+
+impl BlobOperations for HostBlobs {
+    fn create(&self, content_type: &str) -> Result<u32, wit::Failure> {
+        blobs::create(content_type)
+    }
+
+    fn write(&self, writer: u32, piece: &[u8]) -> Result<(), wit::Failure> {
+        blobs::write(writer, piece)
+    }
+
+    fn finish(&self, writer: u32) -> Result<String, wit::Failure> {
+        blobs::finish(writer)
+    }
+
+    fn abandon(&self, writer: u32) {
+        blobs::abandon(writer);
+    }
+
+    fn read(&self, reference: &str, offset: u64, length: u64) -> Result<Vec<u8>, wit::Failure> {
+        blobs::read(reference, offset, length)
     }
 }
 

@@ -45,6 +45,7 @@ extern crate self as segno;
 
 mod context;
 
+mod blob;
 mod call;
 mod combine;
 mod handle;
@@ -108,6 +109,7 @@ pub mod bindings;
 mod host;
 
 pub use activity::ActivityContext;
+pub use blob::{Blob, BlobPieces, BlobWriter, Blobs};
 pub use budget::{Amount, Budget, BudgetUnit};
 pub use call::{Call, Send};
 pub use combine::{

@@ -14,6 +14,7 @@ use crate::{
     activity::AttemptOperations,
     attempt,
     bindings::segno::workflow::{files, http_bodies::ResponseHead, types as wit},
+    blob::BlobOperations,
     error::{Error, is_final},
     files::FileSystem,
     function::Entry,
@@ -291,6 +292,35 @@ impl AttemptOperations for TestAttempt {
 
     fn files(&self) -> &dyn FileSystem {
         self
+    }
+
+    #[cfg(not(target_arch = "wasm32"))]
+    fn blobs(&self) -> &dyn BlobOperations {
+        self
+    }
+}
+
+impl BlobOperations for TestAttempt {
+    fn create(&self, content_type: &str) -> Result<u32, wit::Failure> {
+        lock(&self.doubles).blobs.create(content_type)
+    }
+
+    fn write(&self, writer: u32, piece: &[u8]) -> Result<(), wit::Failure> {
+        lock(&self.doubles).blobs.write(writer, piece)
+    }
+
+    fn finish(&self, writer: u32) -> Result<String, wit::Failure> {
+        // The root of the tree: ids of a test have no slash.
+        let root = self.key.split('/').next().unwrap_or(&self.key);
+        lock(&self.doubles).blobs.finish(root, writer)
+    }
+
+    fn abandon(&self, writer: u32) {
+        lock(&self.doubles).blobs.abandon(writer);
+    }
+
+    fn read(&self, reference: &str, offset: u64, length: u64) -> Result<Vec<u8>, wit::Failure> {
+        lock(&self.doubles).blobs.read(reference, offset, length)
     }
 }
 

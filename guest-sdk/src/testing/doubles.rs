@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::files::MemoryFiles;
+use super::{blobs::TestBlobs, files::MemoryFiles};
 use crate::{
     bindings::segno::workflow::types as wit,
     error::{Error, Result},
@@ -65,6 +65,7 @@ pub(super) struct Doubles {
     pub(super) env: BTreeMap<String, String>,
     pub(super) secrets: BTreeMap<String, String>,
     pub(super) files: MemoryFiles,
+    pub(super) blobs: TestBlobs,
 }
 
 impl Doubles {

@@ -47,11 +47,13 @@ mod test;
 mod verify;
 
 mod attempt;
+mod blobs;
 mod doubles;
 mod files;
 mod journal;
 mod recorder;
 mod replay;
+mod sha256;
 mod world;
 
 pub use asked::Asked;

@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     bindings::segno::workflow::types as wit,
+    blob::Blob,
     budget::Amount,
     error::{Error, Result},
     function::{Entry, Function, Item},
@@ -164,6 +165,18 @@ impl Test {
     /// The current content of a file. `None` if it does not exist.
     pub fn file_content(&self, path: &str) -> Option<Vec<u8>> {
         lock(&self.doubles).files.0.get(path).cloned()
+    }
+
+    /// Stores a blob, as a client does before it starts the workflow. The blobs of a test are in
+    /// memory.
+    pub fn blob(&mut self, content_type: &str, content: impl Into<Vec<u8>>) -> Blob {
+        let json = lock(&self.doubles).blobs.store(&self.invocation, content_type, content.into());
+        serde_json::from_str(&json).expect("it is written as a reference")
+    }
+
+    /// The content of a blob. `None` if it does not exist.
+    pub fn blob_content(&self, blob: &Blob) -> Option<Vec<u8>> {
+        lock(&self.doubles).blobs.content(blob.id()).cloned()
     }
 
     /// Plans the settlement of the promise with this name, or this whole id. In a graph, the

@@ -63,6 +63,7 @@ mod trap;
 
 // Calls of guests, and the check of uploads.
 mod activity;
+mod blobs;
 mod described;
 mod exports;
 mod function_description;
@@ -91,6 +92,7 @@ use async_trait::async_trait;
 use segno_core::{id::Digest, invocation::EngineFacts};
 
 pub use backtrace::{Backtrace, BacktraceFrame};
+pub use blobs::{ActivityBlobs, no_blobs};
 pub use commands::GuestCommand;
 pub use compile::{COMMAND as COMPILE_COMMAND, Compiler, compile_into};
 pub use contract::*;
@@ -195,6 +197,11 @@ pub trait ActivityHost: Send + Sync {
         _item: Payload,
     ) -> Result<(), Failure> {
         Err(no_streams(name))
+    }
+
+    /// The blobs of the attempt. `None` where there is no place for them.
+    fn blobs(&self) -> Option<&dyn ActivityBlobs> {
+        None
     }
 
     /// Stores a log line with the invocation.

@@ -7,8 +7,8 @@ use wasmtime::{
 
 use super::{
     bindings::segno::workflow::{
-        activity, activity_streams, configuration, costs, files, generations, http_bodies, journal,
-        object_promises, sagas, signals, state, streams,
+        activity, activity_streams, blobs, configuration, costs, files, generations, http_bodies,
+        journal, object_promises, sagas, signals, state, streams,
     },
     versions::{VERSIONS, imports, interface},
 };
@@ -26,6 +26,7 @@ pub(super) trait ImportHost:
     + activity_streams::Host
     + costs::Host
     + http_bodies::Host
+    + blobs::Host
     + configuration::Host
     + files::Host
     + Send
@@ -45,6 +46,7 @@ impl<T> ImportHost for T where
         + activity_streams::Host
         + costs::Host
         + http_bodies::Host
+        + blobs::Host
         + configuration::Host
         + files::Host
         + Send
@@ -114,6 +116,7 @@ pub(super) fn provide<T: ImportHost>(linker: &mut Linker<T>) -> wasmtime::Result
         of("activity-streams", activity_streams)?;
         of("costs", costs)?;
         of("http-bodies", http_bodies)?;
+        of("blobs", blobs)?;
         of("configuration", configuration)?;
         of("files", files)?;
     }
@@ -224,6 +227,18 @@ fn http_bodies<T: ImportHost>(mut instance: LinkerInstance<'_, T>) -> wasmtime::
         "read" = read(response, limit);
     } silent {
         "close" = close(response);
+    } }
+    Ok(())
+}
+
+fn blobs<T: ImportHost>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
+    waiting_functions! { instance, blobs: answering {
+        "create" = create(content_type);
+        "write" = write(writer, piece);
+        "finish" = finish(writer);
+        "read" = read(reference, offset, length);
+    } silent {
+        "abandon" = abandon(writer);
     } }
     Ok(())
 }

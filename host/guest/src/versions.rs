@@ -24,6 +24,7 @@ pub(super) fn imports(name: &str, version: &str) -> bool {
             "generations",
             "streams",
             "activity-streams",
+            "blobs",
             "costs",
             "http-bodies",
         ]

@@ -222,6 +222,8 @@ pub(super) fn flows() -> Vec<Flow> {
             json!({ "name": "Ada", "times": 2 }),
             [Resolve("it/p/go", json!("sings"))],
         ),
+        // The simulated host has no place for blobs.
+        flow("hoard", "breach", json!("type"), []),
         flow("hostile", "decline", json!(null), []),
         flow("hostile", "stumble", json!(null), []).halts(),
         flow("journey", "journey", json!({ "steps": legs, "aborts": true }), []),

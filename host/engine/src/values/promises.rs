@@ -32,6 +32,8 @@ pub mod code {
     pub const BAD_REQUEST: u32 = 400;
     /// A budget has nothing left.
     pub const BUDGET_SPENT: u32 = 402;
+    /// It may not do that.
+    pub const FORBIDDEN: u32 = 403;
     /// The function, promise or module does not exist.
     pub const NOT_FOUND: u32 = 404;
     /// A deadline passed.

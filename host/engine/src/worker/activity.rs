@@ -15,11 +15,12 @@ use segno_core::{
     value::{Bytes, Text},
 };
 use segno_guest::{
-    ActivityContext, ActivityHost, Failure, FunctionDescription, GuestError, HttpRequest,
-    HttpResponse, Level, OpenedResponse, Outcome, Payload,
+    ActivityBlobs, ActivityContext, ActivityHost, Failure, FunctionDescription, GuestError,
+    HttpRequest, HttpResponse, Level, OpenedResponse, Outcome, Payload,
 };
 
 use super::{
+    attempt_blobs::AttemptBlobs,
     attempt_body::AttemptBody,
     attempt_costs::{AttemptCosts, with_costs},
     attempt_start::AttemptStart,
@@ -149,6 +150,7 @@ async fn perform(
                 beginning: beginning.clone(),
                 module: module.clone(),
                 written,
+                blobs: AttemptBlobs::new(beginning.session.clone(), promise),
             });
             worker.host.guests.perform(digest, &module, &function.name, input, context, host).await
         }
@@ -268,6 +270,7 @@ struct WorkerActivityHost {
     beginning: AttemptStart,
     module: String,
     written: AttemptOutput,
+    blobs: Arc<AttemptBlobs>,
 }
 
 /// The destinations of what an attempt writes beside its outcome.
@@ -318,6 +321,10 @@ impl ActivityHost for WorkerActivityHost {
     ) -> Result<(), Failure> {
         self.beginning.session.active.advance(1);
         self.written.streams.append(name, content_type, &item).await
+    }
+
+    fn blobs(&self) -> Option<&dyn ActivityBlobs> {
+        Some(&*self.blobs)
     }
 
     fn log(&self, level: Level, message: String) {

@@ -9,6 +9,7 @@
 mod acquire;
 mod activity;
 mod asking;
+mod attempt_blobs;
 mod attempt_body;
 mod attempt_costs;
 mod attempt_start;

@@ -3,6 +3,7 @@
 //! Dropping the future of [`perform`] cancels the attempt and removes its instance, whatever it was
 //! doing.
 
+mod blobs;
 mod costs;
 mod files;
 mod http_bodies;
