@@ -2,6 +2,7 @@
 
 import * as activity from 'segno:workflow/activity@0.2.0';
 import * as activityStreams from 'segno:workflow/activity-streams@0.2.0';
+import * as blobs from 'segno:workflow/blobs@0.2.0';
 import * as configuration from 'segno:workflow/configuration@0.2.0';
 import * as costs from 'segno:workflow/costs@0.2.0';
 import * as files from 'segno:workflow/files@0.2.0';
@@ -18,6 +19,7 @@ import * as streams from 'segno:workflow/streams@0.2.0';
 globalThis.segnoContract = {
   activity,
   'activity-streams': activityStreams,
+  blobs,
   configuration,
   costs,
   files,
