@@ -2,6 +2,7 @@
 
 export { activity, type ActivityContext, type ActivityOptions, type Files } from './core/activity.js';
 export type { Budget, BudgetLimits, BudgetUnit, SpentBudget } from './core/budget.js';
+export { type BlobOptions, type BlobPiece, type BlobReference, type Blobs, type BlobWriter, blobReference } from './core/blob.js';
 export type {
   Call,
   ObjectContext,

@@ -2,6 +2,7 @@
 
 import * as activity from 'segno:workflow/activity@0.2.0';
 import * as streams from 'segno:workflow/activity-streams@0.2.0';
+import * as blobs from 'segno:workflow/blobs@0.2.0';
 import * as configuration from 'segno:workflow/configuration@0.2.0';
 import * as costs from 'segno:workflow/costs@0.2.0';
 import * as files from 'segno:workflow/files@0.2.0';
@@ -30,6 +31,11 @@ export const attemptEngine: AttemptEngine = {
   keptOfStream: (name) => Number(refusable(() => streams.kept(name))),
   appendToStream: (name, contentType, item) => refusable(() => streams.append(name, contentType, item)),
   reportCost: (unit, millionths) => refusable(() => costs.report(unit, millionths)),
+  createBlob: (contentType) => refusable(() => blobs.create(contentType)),
+  writeBlob: (writer, piece) => refusable(() => blobs.write(writer, piece)),
+  finishBlob: (writer) => refusable(() => blobs.finish(writer)),
+  abandonBlob: (writer) => blobs.abandon(writer),
+  readBlob: (reference, offset, length) => refusable(() => blobs.read(reference, offset, length)),
 };
 
 /** What the host refuses is thrown as a `Failure`: that of the contract is the payload of what QuickJS throws. */

@@ -72,6 +72,14 @@ declare module 'segno:workflow/activity-streams@0.2.0' {
   export function append(name: string, contentType: string, item: Payload): void;
 }
 
+declare module 'segno:workflow/blobs@0.2.0' {
+  export function create(contentType: string): number;
+  export function write(writer: number, piece: Uint8Array): void;
+  export function finish(writer: number): string;
+  export function abandon(writer: number): void;
+  export function read(reference: string, offset: number, length: number): Uint8Array;
+}
+
 declare module 'segno:workflow/costs@0.2.0' {
   export function report(unit: string, millionths: number): void;
 }

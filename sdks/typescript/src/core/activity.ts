@@ -1,5 +1,6 @@
 // Activities: functions with side effects.
 
+import type { Blobs } from './blob.js';
 import { Activity, type Answer, type Awaitable, type FunctionOptions, type KeptOptions } from './definition.js';
 import type { FileEntry } from './engine.js';
 import type { HttpRequest, HttpResponse } from './http.js';
@@ -52,6 +53,8 @@ export interface ActivityContext {
   readonly log: Logger;
   /** The directories of this module. */
   readonly files: Files;
+  /** Large values, which are stored beside the database and passed by reference. */
+  readonly blobs: Blobs;
   /** Says that the attempt is alive and how far it got. True: it is asked to stop. */
   heartbeat(progress?: unknown): boolean;
   /** A stream of the workflow that called this activity, or of this call if nobody did. */

@@ -2,6 +2,7 @@
 
 import type { ActivityContext, Files } from './activity.js';
 import { reportCost } from './budget.js';
+import { blobsOf } from './blob.js';
 import type { Definition } from './definition.js';
 import type { AttemptEngine, AttemptFacts, Level, Outcome, Payload } from './engine.js';
 import { checked, failed, inputOf, success } from './execution.js';
@@ -138,6 +139,7 @@ export class ActivityAttempt implements Scope {
       signal: controller.signal,
       log: logger((level, message) => engine.log(level, message)),
       files: guarded(files(engine), 'a function of `ctx.files`'),
+      blobs: blobsOf(engine),
       heartbeat(progress) {
         const stops = engine.heartbeat(progress === undefined ? undefined : encode(progress, 'the progress'));
         if (stops && !controller.signal.aborted) controller.abort(cancelled());

@@ -153,6 +153,11 @@ export interface AttemptEngine {
   keptOfStream(name: string): number;
   appendToStream(name: string, contentType: string, item: Payload): void;
   reportCost(unit: string, millionths: number): void;
+  createBlob(contentType: string): number;
+  writeBlob(writer: number, piece: Uint8Array): void;
+  finishBlob(writer: number): string;
+  abandonBlob(writer: number): void;
+  readBlob(reference: string, offset: number, length: number): Uint8Array;
 }
 
 /** The answer to a request of an activity, without its body. */

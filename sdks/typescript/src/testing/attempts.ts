@@ -184,6 +184,12 @@ export class Attempts {
       listDirectory: (path) => doubles.list(path),
       removeFile: (path) => void doubles.files.delete(path),
       keptOfStream: (name) => streams.kept(name),
+      createBlob: (contentType) => doubles.blobs.create(contentType),
+      writeBlob: (writer, piece) => doubles.blobs.write(writer, piece),
+      // Blobs belong to the root of the tree; ids of a test have no slash.
+      finishBlob: (writer) => doubles.blobs.finish(this.key.split('/')[0]!, writer),
+      abandonBlob: (writer) => doubles.blobs.abandon(writer),
+      readBlob: (reference, offset, length) => doubles.blobs.read(reference, offset, length),
       appendToStream: (name, contentType, item) => streams.append(name, contentType, doubles.withoutSecrets(item)),
       reportCost: (unit, millionths) => costs.report(unit, millionths),
     };

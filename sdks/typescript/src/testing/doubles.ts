@@ -3,6 +3,7 @@
 import type { FileEntry, HttpRecord, Payload } from '../core/engine.js';
 import { Code, Failure } from '../core/failure.js';
 import { joined } from '../core/http-body.js';
+import { TestBlobs } from './blobs.js';
 
 /** The facts of an attempt of a double. */
 export interface DoubleInfo {
@@ -53,6 +54,7 @@ export class Doubles {
   readonly env = new Map<string, string>();
   readonly secrets = new Map<string, string>();
   readonly files = new Map<string, Uint8Array>();
+  readonly blobs = new TestBlobs();
   readonly requests: SeenRequest[] = [];
   readonly heartbeats: unknown[] = [];
   readonly #servers: { method: string; url: string; answer: HttpDouble }[] = [];

@@ -2,6 +2,7 @@
 
 import { type Budget, type BudgetLimits, limitsText } from '../core/budget.js';
 import type { Arguments } from '../core/context.js';
+import type { BlobReference } from '../core/blob.js';
 import { type Callable, Definition, type Workflow } from '../core/definition.js';
 import { type Duration, type Instant, instantMs, milliseconds } from '../core/duration.js';
 import type { Level, Outcome } from '../core/engine.js';
@@ -207,6 +208,12 @@ export class TestHost {
     return this;
   }
 
+  /** Stores a blob, as a client does before it starts the workflow under test. */
+  blob(content: string | Uint8Array, contentType = 'application/octet-stream'): BlobReference {
+    const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content;
+    return this.#scenario.doubles.blobs.store(this.#scenario.id, contentType, bytes);
+  }
+
   /** Sets a field of an object's state. A field of a map has the name `MAP/KEY`. */
   setState(kind: ObjectType, key: string, name: string, value: unknown): this {
     this.#scenario.objects.of(this.#pathOf(kind, key)).state.set(name, encode(value, `the state \`${name}\``));
@@ -378,6 +385,11 @@ export class TestHost {
   fileContent(path: string): string | undefined {
     const content = this.#scenario.doubles.files.get(path);
     return content && new TextDecoder().decode(content);
+  }
+
+  /** The content of a blob. */
+  blobContent(blob: BlobReference): Uint8Array | undefined {
+    return this.#scenario.doubles.blobs.content(blob);
   }
 
   /** A field of an object's state. */
