@@ -29,7 +29,7 @@ ENUMS = {
     "Level": "TRACE DEBUG INFO WARN ERROR", "FunctionKind": "WORKFLOW ACTIVITY", "MessageKind": "PROMISE SIGNAL",
     "Access": "EXCLUSIVE SHARED", "HandlerKind": "QUERY UPDATE", "Order": "STRICT WEIGHTED", "Singleton": "SKIP REPLACE",
 }  # fmt: skip
-IMPORTS = """journal sagas state object_promises signals generations streams activity activity_streams costs http_bodies configuration files""".split()
+IMPORTS = """journal sagas state object_promises signals generations streams activity activity_streams blobs costs http_bodies configuration files""".split()
 
 
 class Refused(Exception):

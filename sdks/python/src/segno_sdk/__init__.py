@@ -20,6 +20,7 @@ Tests: `segno_sdk.testing`. Requests: `segno_sdk.http`.
 from . import http
 from .core.arriving import ArrivingResponse
 from .core.attempt import ActivityContext, Files
+from .core.blob import Blob, Blobs, BlobWriter
 from .core.budget import BudgetLimits, BudgetUnit
 from .core.context import Context, Signal
 from .core.defect import Defect
@@ -47,6 +48,9 @@ __all__ = [
     "BudgetSpent",
     "BudgetUnit",
     "ArrivingResponse",
+    "Blob",
+    "BlobWriter",
+    "Blobs",
     "Call",
     "Command",
     "Condition",

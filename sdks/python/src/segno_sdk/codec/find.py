@@ -59,6 +59,11 @@ def codec_of(type_: Any) -> Codec:
     return known
 
 
+def set_codec(type_: type, codec: Codec) -> None:
+    """Sets the codec of a type whose JSON differs from its fields."""
+    _found[type_] = codec
+
+
 #: Takes what JSON has; a value of a type with a codec is written by it.
 ANY = AnyCodec(codec_of)
 #: Takes what JSON has and gives back unchanged.

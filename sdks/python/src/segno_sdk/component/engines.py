@@ -6,6 +6,7 @@ from typing import Any
 from componentize_py_types import Err
 from wit_world.imports import activity as wit_activity
 from wit_world.imports import activity_streams as wit_activity_streams
+from wit_world.imports import blobs as wit_blobs
 from wit_world.imports import configuration as wit_configuration
 from wit_world.imports import costs as wit_costs
 from wit_world.imports import files as wit_files
@@ -209,3 +210,18 @@ class HostAttempt:
 
     def cost_report(self, unit: str, millionths: int) -> None:
         refusable(wit_costs.report, unit, millionths)
+
+    def blob_create(self, content_type: str) -> int:
+        return int(refusable(wit_blobs.create, content_type))
+
+    def blob_write(self, writer: int, piece: bytes) -> None:
+        refusable(wit_blobs.write, writer, piece)
+
+    def blob_finish(self, writer: int) -> str:
+        return str(refusable(wit_blobs.finish, writer))
+
+    def blob_abandon(self, writer: int) -> None:
+        wit_blobs.abandon(writer)
+
+    def blob_read(self, reference: str, offset: int, length: int) -> bytes:
+        return bytes(refusable(wit_blobs.read, reference, offset, length))

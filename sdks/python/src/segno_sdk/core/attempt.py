@@ -12,6 +12,7 @@ from .. import http as web
 from ..codec import ANY, codec_of, decoded, encoded
 from . import current
 from .arriving import ArrivingResponse
+from .blob import Blobs
 from .budget import Amount, millionths
 from .defect import Defect, report, shown_file
 from .duration import instant_of
@@ -93,6 +94,8 @@ class ActivityContext:
         self.attempt = facts.attempt
         #: The directories that the policy gives to the module.
         self.files = Files(engine)
+        #: Large values, which are stored beside the database and passed by reference.
+        self.blobs = Blobs(engine)
 
     @property
     def started_at(self) -> datetime:

@@ -318,6 +318,26 @@ class AttemptEngine(Protocol):
         """The number of messages or bytes that the call has stored in a stream."""
         ...
 
+    def blob_create(self, content_type: str) -> int:
+        """Begins a blob. Returns the number of its writer."""
+        ...
+
+    def blob_write(self, writer: int, piece: bytes) -> None:
+        """Adds to a blob."""
+        ...
+
+    def blob_finish(self, writer: int) -> str:
+        """Stores a blob. Returns its reference as JSON."""
+        ...
+
+    def blob_abandon(self, writer: int) -> None:
+        """Drops a blob that is being written."""
+        ...
+
+    def blob_read(self, reference: str, offset: int, length: int) -> bytes:
+        """Reads a part of a blob."""
+        ...
+
     def stream_append(self, name: str, content_type: str, item: Payload) -> None:
         """Appends to a stream."""
         ...

@@ -73,7 +73,8 @@ class PlannedAttempt:
         if isinstance(self.subject, Activity):
             facts = AttemptFacts(self.key, self.key, self.attempt, self.attempt, self.progress[0], world.now_ms, None)
             streams = AttemptStreams(world.streams, self.owner, self.key)
-            engine = TestAttempt(world.doubles, self.progress, world.pass_time, streams, costs)
+            root = self.key.partition("/")[0]
+            engine = TestAttempt(world.doubles, self.progress, world.pass_time, streams, costs, root)
             outcome = Attempt(engine, self.subject, facts).perform(self.input)
             if isinstance(outcome, Success) and streams.refused is not None:
                 return FailureRecord(streams.refused.code, streams.refused.message)

@@ -21,6 +21,7 @@ from ..core.failure import BAD_INPUT, FORBIDDEN, NOT_FOUND, REFUSED, Failure
 from ..core.function import Function
 from ..core.updates import failure_record
 from ..http import Response
+from .blobs import TestBlobs
 from .budgets import AttemptCosts
 from .streams import AttemptStreams
 
@@ -103,6 +104,7 @@ class Doubles:
     env: dict[str, str] = field(default_factory=dict)
     secrets: dict[str, str] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
+    blobs: TestBlobs = field(default_factory=TestBlobs)
 
     def answer_web(self, request: HttpRequest) -> Response:
         """Answers a request as `open_web`, and waits for all of the body."""
@@ -182,7 +184,9 @@ class TestAttempt:
         now: Callable[[float], None],
         streams: AttemptStreams,
         costs: AttemptCosts,
+        root: str,
     ) -> None:
+        self._root = root
         self._doubles, self._progress, self._sleep, self._streams = doubles, progress, now, streams
         self._costs = costs
         self._responses = OpenResponses(doubles)
@@ -263,6 +267,21 @@ class TestAttempt:
 
     def cost_report(self, unit: str, millionths: int) -> None:
         self._costs.report(unit, millionths)
+
+    def blob_create(self, content_type: str) -> int:
+        return self._doubles.blobs.create(content_type)
+
+    def blob_write(self, writer: int, piece: bytes) -> None:
+        self._doubles.blobs.write(writer, piece)
+
+    def blob_finish(self, writer: int) -> str:
+        return self._doubles.blobs.finish(self._root, writer)
+
+    def blob_abandon(self, writer: int) -> None:
+        self._doubles.blobs.abandon(writer)
+
+    def blob_read(self, reference: str, offset: int, length: int) -> bytes:
+        return self._doubles.blobs.read(reference, offset, length)
 
 
 def _missing(path: str) -> Failure:

@@ -10,6 +10,7 @@ from typing import Any, Generic, NoReturn, TypeVar, overload
 
 from ..codec import ANY, decoded, encoded
 from ..core import guards, logs
+from ..core.blob import BYTES_TYPE, Blob
 from ..core.budget import Amount, BudgetLimits, BudgetUnit, limits_text, millionths
 from ..core.context import function_name
 from ..core.duration import Duration, instant_ms, instant_of, milliseconds
@@ -209,6 +210,15 @@ class TestHost:
     def file_content(self, path: str) -> bytes:
         """The content of a file."""
         return self._doubles.files[path]
+
+    def blob(self, content: str | bytes, content_type: str = BYTES_TYPE) -> Blob:
+        """Stores a blob, as a client does before it starts the workflow under test."""
+        content = content.encode() if isinstance(content, str) else content
+        return self._doubles.blobs.store(self.id, content_type, content)
+
+    def blob_content(self, blob: Blob) -> bytes:
+        """The content of a blob."""
+        return self._doubles.blobs.content(blob)
 
     def state(self, object: str, name: str, value: Any) -> None:
         """Writes a part of the state of an object, such as `host.state("Cart@ada", "total", 7)`."""
