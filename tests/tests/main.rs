@@ -6,6 +6,7 @@ mod architecture;
 mod bad_guests;
 mod bad_places;
 mod bad_uploads;
+mod blobs;
 mod budgets;
 mod bundles;
 mod chaos;
