@@ -71,6 +71,7 @@ pub(crate) static SECTIONS: [DocumentGroup; 6] = [
             document!("Clients for programs", "docs/how-to/clients.md"),
             document!("Streams", "docs/how-to/streams.md"),
             document!("Budgets", "docs/how-to/budgets.md"),
+            document!("Blobs", "docs/how-to/blobs.md"),
             document!("Agents", "docs/how-to/agents.md"),
             document!("Coding assistants", "docs/how-to/mcp.md"),
         ],

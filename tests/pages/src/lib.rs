@@ -4,3 +4,7 @@
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/how-to/sdk.md")]
 mod sdk {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/how-to/blobs.md")]
+mod blobs {}
