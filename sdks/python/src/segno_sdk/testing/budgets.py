@@ -63,9 +63,10 @@ class TestBudgets:
 
     def open(self, id: str, limits: str | None, caller: str | None = None) -> FailureRecord | None:
         """Notes what an execution draws on: its own budget, if it has limits, and those of its caller."""
+        above: tuple[str, ...] = ()
         # What undoes a step of a saga is done whatever it costs.
-        is_free = caller is None or re.match(rf"{re.escape(caller)}(/g/\d+)?/c/", id) is not None
-        above = () if is_free else self._accounts.get(caller, ())
+        if caller is not None and not re.match(rf"{re.escape(caller)}(/g/\d+)?/c/", id):
+            above = self._accounts.get(caller, ())
         if limits is None:
             self._accounts[id] = above
             return None
