@@ -38,14 +38,17 @@ const SHOWN_BYTES: usize = 800;
 ///     Ok(answer)
 /// }
 ///
+/// #[segno::workflow]
+/// async fn answer(ctx: segno::Context, question: String) -> segno::Result<String> {
+///     ctx.call(ask, &question).await
+/// }
+///
 /// let mut test = segno::testing::Test::new();
 /// test.on_http("POST", "https://model.example/", |_| {
 ///     Ok(Response::in_pieces(200, ["data: Hel", "lo\n\ndata:  you\n\n"]))
 /// });
-/// # #[segno::workflow]
-/// # async fn main(ctx: segno::Context, question: String) -> segno::Result<String> { ctx.call(ask, &question).await }
-/// # let ask = main;
-/// assert_eq!(test.run(ask, "?").unwrap(), "Hello you");
+/// assert_eq!(test.run(answer, &"?".to_owned()).unwrap(), "Hello you");
+/// assert_eq!(test.stream::<String>("tokens"), ["Hello", " you"]);
 /// ```
 pub struct OpenResponse {
     context: ActivityContext,

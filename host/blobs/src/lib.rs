@@ -24,7 +24,7 @@ mod reference;
 mod s3;
 mod store;
 mod sweep;
-mod writer;
+mod upload;
 
 pub use check::BlobCheck;
 pub use error::BlobError;
@@ -32,7 +32,7 @@ pub use place::{BlobOpenError, BlobPlace, BlobSettings, DEFAULT_BYTES_MAX};
 pub use reference::{BlobReference, DEFAULT_CONTENT_TYPE};
 pub use store::{BlobStore, StoredBlob};
 pub use sweep::OwnerAge;
-pub use writer::BlobWriter;
+pub use upload::BlobUpload;
 
 #[cfg(test)]
 mod tests;

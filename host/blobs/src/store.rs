@@ -15,7 +15,7 @@ use segno_core::{
 use segno_env::Env;
 
 use super::{
-    BlobCheck, BlobError, BlobReference, BlobSettings, BlobWriter,
+    BlobCheck, BlobError, BlobReference, BlobSettings, BlobUpload,
     key::{BlobKeys, checked_type},
     place::OpenedPlace,
     reference::blob_id,
@@ -119,10 +119,10 @@ impl BlobStore {
     ///
     /// # Errors
     /// [`BlobError::ContentType`], [`BlobError::LongId`].
-    pub fn create(&self, owner: PromiseId, content_type: &str) -> Result<BlobWriter, BlobError> {
+    pub fn create(&self, owner: PromiseId, content_type: &str) -> Result<BlobUpload, BlobError> {
         checked_type(content_type)?;
         self.0.keys.owner(&owner)?;
-        Ok(BlobWriter::new(self.clone(), owner, content_type.to_owned()))
+        Ok(BlobUpload::new(self.clone(), owner, content_type.to_owned()))
     }
 
     /// Finds a blob by its content.

@@ -21,15 +21,17 @@ async fn an_upload_that_was_killed_is_not_visible_and_is_repeated() {
             Ok(vec![n as u8; MEBIBYTE])
         }
     });
-    let uploading =
-        tokio::task::spawn(async move { client.upload_blob("a", "a/b", None, pieces).await });
-    let give_up_at = env.clock.now() + Millis(20_000);
-    while files(place.path()).is_empty() {
-        assert!(env.clock.now() < give_up_at, "nothing was written");
-        env.runtime.sleep(Millis(10)).await;
-    }
-    host.server.kill().expect("it is killed");
-    assert!(uploading.await.expect("it is waited for").is_err());
+    let uploading = client.upload_blob("a", "a/b", None, pieces);
+    let killing = async {
+        let give_up_at = env.clock.now() + Millis(20_000);
+        while files(place.path()).is_empty() {
+            assert!(env.clock.now() < give_up_at, "nothing was written");
+            env.runtime.sleep(Millis(10)).await;
+        }
+        host.server.kill().expect("it is killed");
+    };
+    let (uploaded, ()) = futures::join!(uploading, killing);
+    uploaded.expect_err("the host was killed");
     host.server.restart().await.expect("it starts");
     assert_eq!(host.client().blobs("a").await.expect("a list").blobs, vec![]);
     let left = files(place.path());

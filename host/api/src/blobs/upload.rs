@@ -10,7 +10,7 @@ use axum::{
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use futures::StreamExt as _;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use segno_blobs::{BlobError, BlobReference, BlobWriter, DEFAULT_CONTENT_TYPE};
+use segno_blobs::{BlobError, BlobReference, BlobUpload, DEFAULT_CONTENT_TYPE};
 use segno_core::id::Digest;
 
 use crate::{
@@ -69,7 +69,7 @@ pub(crate) async fn upload(
 async fn receive(
     api: &Api,
     pieces: &mut BodyDataStream,
-    mut writer: BlobWriter,
+    mut writer: BlobUpload,
     announced: Option<Digest>,
 ) -> Result<BlobReference, ApiError> {
     let too_slow = || ApiError::TooSlow { seconds: BODY_IDLE_TIMEOUT.0 / 1000 };

@@ -50,9 +50,10 @@ impl Source {
         }
         let root = parsed(Path::new("src/lib.rs"));
         source.public.push(("", reexported(&root)));
-        // `http` is a single file whose items are public themselves.
-        let http = parsed(Path::new("src/http.rs")).items;
-        source.public.push(("http", http.iter().filter_map(public_name).collect()));
+        // The items of the file of `http` are public themselves, beside those that it re-exports.
+        let http = parsed(Path::new("src/http.rs"));
+        let own = http.items.iter().filter_map(public_name);
+        source.public.push(("http", own.chain(reexported(&http)).collect()));
         for module in ["graph", "testing"] {
             let map = parsed(&Path::new("src").join(module).join("mod.rs"));
             source.public.push((module, reexported(&map)));

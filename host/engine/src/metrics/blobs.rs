@@ -18,7 +18,7 @@ pub enum BlobRemoval {
 
 /// Counters of removed blobs.
 pub struct BlobMetrics {
-    removed: Family<super::Label, Counter>,
+    removed: Family<[(&'static str, &'static str); 1], Counter>,
     failures: Counter,
 }
 

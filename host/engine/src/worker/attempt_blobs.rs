@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use segno_blobs::{BlobCheck, BlobError, BlobReference, BlobStore, BlobWriter};
+use segno_blobs::{BlobCheck, BlobError, BlobReference, BlobStore, BlobUpload};
 use segno_core::promise::Promise;
 use segno_guest::{ActivityBlobs, Failure};
 use tokio::sync::Mutex;
@@ -25,7 +25,7 @@ pub(super) struct AttemptBlobs {
 
 #[derive(Default)]
 struct OpenBlobs {
-    writers: BTreeMap<u32, BlobWriter>,
+    writers: BTreeMap<u32, BlobUpload>,
     /// Number of the next writer.
     next: u32,
     /// Blobs that are read in order, the last one last.

@@ -15,7 +15,7 @@ const PART: usize = 5 << 20;
 const PARTS_SENT: usize = 1;
 
 /// A blob that is being written. Dropped, it leaves nothing.
-pub struct BlobWriter {
+pub struct BlobUpload {
     store: BlobStore,
     owner: PromiseId,
     content_type: String,
@@ -32,7 +32,7 @@ struct StagedUpload {
     parts: WriteMultipart,
 }
 
-impl BlobWriter {
+impl BlobUpload {
     pub(crate) fn new(store: BlobStore, owner: PromiseId, content_type: String) -> Self {
         let (hasher, gathered, staged) = (Sha256::new(), Vec::new(), None);
         Self { store, owner, content_type, hasher, bytes: 0, gathered, staged }
@@ -126,7 +126,7 @@ impl BlobWriter {
     }
 }
 
-impl Drop for BlobWriter {
+impl Drop for BlobUpload {
     fn drop(&mut self) {
         let Some(staged) = self.staged.take() else { return };
         let abort = async move {
