@@ -144,6 +144,9 @@ class Model(Server):
             for piece in re.findall(".{1,5}", json.dumps(arguments)):
                 deltas.append({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
         lines = [json.dumps({"choices": [{"index": 0, "delta": delta}]}) for delta in deltas]
+        if (body.get("stream_options") or {}).get("include_usage"):
+            sent = len(re.findall(r"\S+", json.dumps(messages)))
+            lines.append(json.dumps({"choices": [], "usage": {"total_tokens": sent + len(deltas)}}))
         events = [f"data: {line}\n\n" for line in [*lines, "[DONE]"]]
         if "dictate" in messages[-1]["content"]:
             events.insert(len(deltas) // 2, PAUSE)

@@ -12,7 +12,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use segno_api::model::{Invocation, InvocationState, ReplayVerdict};
+use segno_api::model::{Invocation, InvocationState, ReplayVerdict, StartInvocation};
 use segno_core::time::Millis;
 use segno_demo::payments::PaymentsOptions;
 use serde::Deserialize;
@@ -274,6 +274,7 @@ async fn survives(modules: &BuiltModules) {
     talks(&agent).await;
     streams_tokens_before_the_answer_is_complete(&agent).await;
     answers_once_although_the_host_is_killed(&mut agent).await;
+    stops_when_its_budget_is_spent(&agent).await;
     follows_a_tool_that_is_cancelled(&mut agent).await;
     summarises(&agent).await;
 }
@@ -345,6 +346,25 @@ async fn streams_tokens_before_the_answer_is_complete(agent: &AgentHost) {
     assert_eq!(agent.answer("dictated").await, "1 2 3 4 5 6 7 8");
     assert_eq!(agent.servers.model_times("dictated/1").await, 1);
     agent.replays_are_identical(&["dictated"]).await;
+}
+
+/// A turn asks the model once and calls a tool; the second question is beyond the budget.
+async fn stops_when_its_budget_is_spent(agent: &AgentHost) {
+    let start = StartInvocation {
+        id: Some("spender".to_owned()),
+        target: "agent/Conversation@spender/say".to_owned(),
+        input: json!("Where is order 7?"),
+        budget: [("tokens".to_owned(), 5.into())].into(),
+        ..StartInvocation::default()
+    };
+    agent.host.client().start(&start).await.expect("it starts");
+    assert_eq!(agent.answer("spender").await, "I have used up my budget.");
+    let budget = agent.host.client().budget("spender").await.expect("it has a budget");
+    let tokens = &budget.accounts[0].units["tokens"];
+    // The call that was in flight cost more than was left, and the next one was refused.
+    assert!(tokens.spent.as_u64() > Some(5), "{tokens:?}");
+    assert_eq!(agent.servers.model_times("spender/3").await, 0);
+    agent.replays_are_identical(&["spender"]).await;
 }
 
 async fn answers_once_although_the_host_is_killed(agent: &mut AgentHost) {

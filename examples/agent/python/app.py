@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from segno_sdk import Context, Failure, Object, State, exclusive, shared, workflow
+from segno_sdk import BudgetSpent, Context, Failure, Object, State, exclusive, shared, workflow
 
 from agents import CLERK, RESEARCHER, Agent, Tool
 from model import Message, Request, complete
@@ -64,7 +64,11 @@ async def converse(
     """
     for _ in range(ROUNDS_MAX):
         messages = [Message(role="system", content=agent.instructions), *history]
-        answer: Message = await ctx.call(complete, Request(messages, agent.described(), "answer"))
+        request = Request(messages, agent.described(), "answer")
+        try:
+            answer: Message = await ctx.call(complete, request)
+        except BudgetSpent:
+            return "I have used up my budget."
         calls = answer.get("tool_calls", [])
         tools = [asyncio.create_task(use(agent, call, ctx)) for call in calls]
         # If this turn is cancelled, each tool is cancelled as well, and tells the model so.

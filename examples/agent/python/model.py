@@ -30,6 +30,7 @@ async def complete(request: Request, ctx: ActivityContext) -> Message:
         "model": ctx.env("MODEL"),
         "messages": request.messages,
         "stream": True,
+        "stream_options": {"include_usage": True},
     }
     headers = {
         "authorization": f"Bearer {ctx.secret('MODEL_KEY')}",
@@ -50,7 +51,10 @@ async def complete(request: Request, ctx: ActivityContext) -> Message:
         for event in response.events():
             if event.data == "[DONE]":
                 break
-            for choice in json.loads(event.data)["choices"][:1]:
+            chunk = json.loads(event.data)
+            if usage := chunk.get("usage"):
+                ctx.cost("tokens", usage["total_tokens"])
+            for choice in chunk["choices"][:1]:
                 if token := choice["delta"].get("content"):
                     answer["content"] += token
                     if kept > 0:

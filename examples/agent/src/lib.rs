@@ -26,6 +26,8 @@ const HISTORY_MAX: usize = 4_000;
 const RESULT_MAX: usize = 2_000;
 /// Requests to the model in one turn.
 const ROUNDS_MAX: u32 = 10;
+/// The answer of a turn whose budget is spent.
+const SPENT: &str = "I have used up my budget.";
 /// Time for a person to decide about the call of a tool.
 const APPROVAL_MAX: Duration = Duration::from_secs(3 * 24 * 60 * 60);
 
@@ -80,7 +82,10 @@ async fn converse(
         let messages = [std::slice::from_ref(&system), &history].concat();
         let stream = Some("answer".to_owned());
         let prompt = Prompt { messages, tools: agent.described(), stream };
-        let answer = ctx.call(complete, &prompt).await?;
+        let answer = match ctx.call(complete, &prompt).await {
+            Err(error) if error.is_budget_spent() => return Ok(SPENT.to_owned()),
+            answer => answer?,
+        };
         let uses = answer.tool_calls.iter().map(|call| call_tool(ctx, agent, call));
         let results = segno::join_all(uses).await;
         let is_last = results.is_empty();

@@ -63,11 +63,14 @@ pub struct Prompt {
     pub stream: Option<String>,
 }
 
-/// Asks the model for the next message. Its text is appended to a stream, token by token.
+/// Asks the model for the next message. Its text is appended to a stream, token by token. It costs
+/// the tokens that the model counts.
 #[segno::activity(timeout = "1h")]
 pub async fn complete(ctx: ActivityContext, prompt: Prompt) -> Result<Message> {
-    let mut body =
-        json!({ "model": ctx.env("MODEL")?, "messages": prompt.messages, "stream": true });
+    let mut body = json!({
+        "model": ctx.env("MODEL")?, "messages": prompt.messages,
+        "stream": true, "stream_options": { "include_usage": true },
+    });
     if !prompt.tools.is_empty() {
         body["tools"] = Value::Array(prompt.tools);
     }
@@ -87,7 +90,11 @@ pub async fn complete(ctx: ActivityContext, prompt: Prompt) -> Result<Message> {
         if event.data == "[DONE]" {
             break;
         }
-        let delta = serde_json::from_str::<Value>(&event.data)?["choices"][0]["delta"].take();
+        let chunk: Value = serde_json::from_str(&event.data)?;
+        if let Some(tokens) = chunk["usage"]["total_tokens"].as_u64() {
+            ctx.cost("tokens", tokens)?;
+        }
+        let delta = &chunk["choices"][0]["delta"];
         if let Some(token) = delta["content"].as_str().filter(|token| !token.is_empty()) {
             answer.content += token;
             match &tokens {

@@ -48,11 +48,18 @@ export const research = workflow(
 );
 
 /** Asks the model, and does what it asks for, until it answers. `keep` is called when the history is complete. */
+/** Nothing, if a failure says that a budget is spent. */
+function spent(failure: unknown): undefined {
+  if (failure instanceof Failure && failure.spentBudget !== undefined) return undefined;
+  throw failure;
+}
+
 async function converse(agent: Agent, history: Message[], ctx: WorkflowContext, keep = () => {}): Promise<string> {
   const system: Message = { role: 'system', content: agent.instructions };
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
     const messages = [system, ...history];
-    const answer = await ctx.call(complete, { messages, tools: described(agent), stream: 'answer' });
+    const answer = await ctx.call(complete, { messages, tools: described(agent), stream: 'answer' }).catch(spent);
+    if (answer === undefined) return 'I have used up my budget.';
     const results = await Promise.all((answer.tool_calls ?? []).map((call) => use(agent, call, ctx)));
     history.push(answer, ...results);
     keep();

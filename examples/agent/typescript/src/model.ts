@@ -24,6 +24,12 @@ interface Delta {
   tool_calls?: { index: number; id?: string; function?: { name?: string; arguments?: string } }[];
 }
 
+/** An event of the model. The last one says what the answer costs. */
+interface Chunk {
+  choices: { delta: Delta }[];
+  usage?: { total_tokens: number };
+}
+
 export const complete = activity(
   {
     summary: 'Asks the model for the next message. Its text is appended to a stream, token by token.',
@@ -41,6 +47,7 @@ export const complete = activity(
         messages,
         tools: tools.length > 0 ? tools : undefined,
         stream: true,
+        stream_options: { include_usage: true },
       },
     });
     if (!response.ok) {
@@ -54,7 +61,9 @@ export const complete = activity(
     // Each event is there when the model has sent it.
     for await (const { data } of response.events()) {
       if (data === '[DONE]') break;
-      const delta: Delta = JSON.parse(data).choices[0]?.delta ?? {};
+      const { choices, usage }: Chunk = JSON.parse(data);
+      if (usage) ctx.cost('tokens', usage.total_tokens);
+      const delta = choices[0]?.delta ?? {};
       if (delta.content) {
         answer.content += delta.content;
         if (kept > 0) kept -= 1;
