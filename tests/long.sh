@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 hours="${1:?usage: tests/long.sh HOURS [LANES]}"
 lanes="${2:-$(nproc)}"
-suites=(simulation chaos chaos-three chaos-pooler chaos-strict soak wrong-host crossing fuzz api graphs snapshots defects)
+suites=(agents simulation chaos chaos-three chaos-pooler chaos-strict soak wrong-host crossing fuzz api graphs snapshots defects)
 # So many suites wait for each other in a lane.
 seconds="$(awk -v hours="$hours" -v all="${#suites[@]}" -v lanes="$lanes" \
   'BEGIN { each = int(hours * 3600 * lanes / all); print each < 10 ? 10 : each }')"
@@ -29,6 +29,7 @@ rounds() { # rounds COMMAND…: again and again with other seeds, until the time
 }
 suite() {
   case "$1" in
+    agents) SEGNO_AGENTS=200 SEGNO_SECONDS="$seconds" test_of agent::many ;;
     simulation) SEGNO_SEEDS=1000 rounds test_of simulation::any_seed ;;
     chaos) target/debug/chaos --seconds "$seconds" ;;
     chaos-three) target/debug/chaos --seconds "$seconds" --hosts 3 ;;

@@ -4,6 +4,8 @@
 //! TypeScript and Python need tools from npm and PyPI, and run with `SEGNO_CLIENTS=1`, which
 //! installs them into Segno's cache.
 
+mod many;
+
 use std::{
     collections::BTreeSet,
     fs,
