@@ -29,5 +29,6 @@ export { mapOf, object, type ObjectFunctionMaker, type ObjectFunctionMakers, typ
 export type { CallOptions, RetryOptions, SendOptions } from './core/retry.js';
 export type { Saga, SagaReport, SagaStepReport, StepOptions, Undo } from './core/saga.js';
 export { type InputOf, json, type JsonSchema, type OutputOf, type Schema, type, withJsonSchema } from './core/schema.js';
+export type { ReadOptions, StreamReader } from './core/stream-reader.js';
 export type { ActivityStream, StreamOptions, WorkflowStream } from './core/stream.js';
 export { query, type Query, update, type Update, workflow, type WorkflowOptions } from './core/workflow.js';

@@ -10,6 +10,7 @@ import type { ObjectType, StateMap } from './object.js';
 import type { CallOptions, SendOptions } from './retry.js';
 import type { Saga } from './saga.js';
 import type { OutputOf, Schema } from './schema.js';
+import type { ReadOptions, StreamReader } from './stream-reader.js';
 import type { StreamOptions, WorkflowStream } from './stream.js';
 import type { Values } from './workflow.js';
 
@@ -142,6 +143,8 @@ export interface WorkflowContext<T extends ContextTypes = { signals: {}; promise
   publish(topic: string, value?: unknown): Promise<void>;
   /** A stream of this invocation, for readers outside: `ctx.stream('tokens').append({ text })`. */
   stream(name: string, options?: StreamOptions): WorkflowStream;
+  /** Reads a stream of any invocation while it grows: `for await (const item of ctx.readStream<number>(id, 'numbers'))`. */
+  readStream<T = unknown>(invocation: string, name: string, options?: ReadOptions): StreamReader<T>;
   /** Begins a saga: steps that are undone, the last one first, when a `Failure` leaves the workflow. */
   saga(name: string): Saga;
   /** Runs a plan of a graph that is made at run time. The result has the outputs by name. */

@@ -108,11 +108,16 @@ function itemOf(item: unknown, name: string, contentType: string): Payload {
   return encode(item, `the item of the stream \`${name}\``);
 }
 
+/** The reason why a host would refuse the name. */
+export function nameFault(name: string): string | undefined {
+  if (typeof name === 'string' && name !== '' && !name.includes('/') && new TextEncoder().encode(name).length <= NAME_BYTES_MAX) return undefined;
+  return `the name of a stream is a text of 1 to ${NAME_BYTES_MAX} bytes without a slash, and not ${JSON.stringify(name)?.slice(0, 42)}`;
+}
+
 /** The reason why a host would refuse the name or the content type. */
 function faultOf(name: string, contentType: string): string | undefined {
-  if (typeof name !== 'string' || name === '' || name.includes('/') || new TextEncoder().encode(name).length > NAME_BYTES_MAX) {
-    return `the name of a stream is a text of 1 to ${NAME_BYTES_MAX} bytes without a slash, and not ${JSON.stringify(name)?.slice(0, 42)}`;
-  }
+  const fault = nameFault(name);
+  if (fault !== undefined) return fault;
   if (typeof contentType === 'string' && contentType.length <= TYPE_BYTES_MAX && /^[ !-.0-~]+[/][ -~]+$/.test(contentType)) return undefined;
   return `the content type of the stream \`${name}\` is ${JSON.stringify(contentType)?.slice(0, 42)}: write one such as application/json or text/plain`;
 }

@@ -16,6 +16,7 @@ import { generator, seedOf, uuid } from './random.js';
 import { type CallOptions, type SendOptions, callRecord, checkOptions, sendRecord } from './retry.js';
 import { validated } from './schema.js';
 import type { HeardSignal } from './signal-wait.js';
+import { PartReader, type ReadOptions, STREAM_FUNCTION, type StreamPart } from './stream-reader.js';
 import { type StreamOptions, workflowStream } from './stream.js';
 import { encode } from './value.js';
 
@@ -134,6 +135,7 @@ function commands(execution: WorkflowExecution): object {
     },
     publish: (topic: string, value?: unknown) => once({ kind: 'publish', topic, payload: encode(value, `the event on topic \`${topic}\``) }),
     stream: (name: string, options?: StreamOptions) => workflowStream(execution, name, options),
+    readStream: (invocation: string, name: string, options: ReadOptions = {}) => new PartReader(invocation, name, options, (query) => call(STREAM_FUNCTION, query) as Call<StreamPart>),
     saga: (name: string) => execution.sagas.begin(name),
     graph: (plan: object, input?: unknown, options: CallOptions = {}) =>
       cancellable(

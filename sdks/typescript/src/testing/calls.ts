@@ -6,6 +6,7 @@ import { milliseconds } from '../core/duration.js';
 import type { CallRecord, Command, Level, Outcome, Payload } from '../core/engine.js';
 import { failed, success } from '../core/execution.js';
 import { Code } from '../core/failure.js';
+import { STREAM_FUNCTION } from '../core/stream-reader.js';
 import { decode } from '../core/value.js';
 import { Attempts, type AttemptWorld, type Subject } from './attempts.js';
 import { readPlan } from './graph/plan.js';
@@ -71,6 +72,10 @@ export class Calls {
     const tooDeep = this.#world.budgets.open(child, options, invocation.firstId);
     if (tooDeep !== undefined) return this.#world.answer(invocation, index, tooDeep);
     if (address === BUDGET_FUNCTION && !this.#world.scenario.doubles.functions.has(BUDGET_FUNCTION)) return this.#budget(invocation, index, child);
+    if (address === STREAM_FUNCTION && !this.#world.scenario.doubles.functions.has(STREAM_FUNCTION)) {
+      this.#world.reads.add(invocation, index, input);
+      return this.deadline(invocation, index, options.timeoutMs === undefined ? undefined : this.#world.nowMs + options.timeoutMs);
+    }
     if (address === GRAPH && !this.#world.scenario.doubles.functions.has(GRAPH)) return this.#graph(invocation, index, child, input, options);
     const { definition, double, object, name } = this.#target(invocation, address);
     const unfit = double === undefined ? misfit(definition?.options.input, decode(input)) : undefined;
@@ -82,6 +87,7 @@ export class Calls {
       const refused = object && this.#accept(child, definition, object);
       if (refused !== undefined) return this.#world.answer(invocation, index, refused);
       const parent = { id: invocation.id, command: index };
+      this.#world.expected.add(child);
       this.#world.at(this.#world.nowMs, () => {
         if (object !== undefined) this.#world.enter(child, definition, input, parent, object, () => {});
         else this.#world.begin(child, definition, name, input, parent);
@@ -107,6 +113,7 @@ export class Calls {
     const { plan, input } = decode(payload) as { plan: unknown; input: unknown };
     try {
       const run = new GraphRun(readPlan(plan), input, (name) => this.#isWorkflow(name));
+      this.#world.expected.add(child);
       this.#world.at(this.#world.nowMs, () => {
         run.invocation = this.#world.begin(child, run.definition, run.definition.title, payload, { id: invocation.id, command: index });
         run.invocation.isGraph = true;
@@ -163,6 +170,7 @@ export class Calls {
     const refused = this.#world.budgets.open(id, options, invocation.firstId) ?? (object && definition && this.#accept(id, definition, object));
     if (refused !== undefined) return this.#world.answer(invocation, index, refused);
     this.#world.answer(invocation, index, success(id, 'an id'));
+    if (double === undefined && definition?.kind === 'workflow') this.#world.expected.add(id);
     this.#world.at(Math.max(this.#world.nowMs, options.startAtMs ?? 0), async () => {
       if (double === undefined && definition?.kind === 'workflow') {
         if (object !== undefined) this.#world.enter(id, definition, input, undefined, object, () => {});

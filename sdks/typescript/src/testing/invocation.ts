@@ -26,6 +26,9 @@ export interface RunFacts {
   key: string | undefined;
 }
 
+/** The id of the first generation of an invocation. */
+export const firstGeneration = (id: string): string => id.replace(/[/]g[/][0-9]+$/, '');
+
 /** A workflow that runs, or ran, in a test. */
 export class Invocation {
   readonly recorder: Recorder;
@@ -71,7 +74,7 @@ export class Invocation {
 
   /** The id of its first generation. */
   get firstId(): string {
-    return this.id.replace(/[/]g[/][0-9]+$/, '');
+    return firstGeneration(this.id);
   }
 
   /** True if it cannot go on. */

@@ -2,6 +2,7 @@
 
 import type { Command, Payload } from '../core/engine.js';
 import { Code, Failure } from '../core/failure.js';
+import type { StreamPart } from '../core/stream-reader.js';
 import { isJson } from '../core/stream.js';
 
 /** One stream. */
@@ -54,7 +55,21 @@ export class TestStreams {
     if (stream === undefined) return undefined;
     if (isJson(stream.contentType)) return stream.items.map((item) => JSON.parse(item as string) as unknown);
     const bytes = Buffer.concat(stream.items as Uint8Array[]);
-    return /^text[/]/i.test(stream.contentType) ? bytes.toString('utf8') : new Uint8Array(bytes);
+    return isText(stream.contentType) ? bytes.toString('utf8') : new Uint8Array(bytes);
+  }
+
+  /** The content after a position. Undefined if nothing wrote the stream. */
+  part(owner: string, name: string, position: number, hasEnded: boolean): StreamPart | undefined {
+    const stream = this.#streams.get(key(owner, name));
+    if (stream === undefined) return undefined;
+    const closed = stream.isClosed || hasEnded;
+    if (isJson(stream.contentType)) {
+      const items = stream.items.slice(position).map((item) => JSON.parse(item as string) as unknown);
+      return { items, next: position + items.length, closed };
+    }
+    const rest = Buffer.concat(stream.items as Uint8Array[]).subarray(position);
+    const next = position + rest.length;
+    return isText(stream.contentType) ? { text: rest.toString('utf8'), next, closed } : { base64: rest.toString('base64'), next, closed };
   }
 
   #open(owner: string, name: string, contentType: string): TestStream {
@@ -91,6 +106,8 @@ export class AttemptStreams {
 }
 
 const key = (owner: string, name: string): string => `${owner}/stream/${name}`;
+
+const isText = (contentType: string): boolean => /^text[/]/i.test(contentType);
 
 /** JSON that is a string stands for its text. */
 function bytesOf({ tag, val }: Payload): Uint8Array {

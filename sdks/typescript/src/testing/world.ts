@@ -11,6 +11,7 @@ import { Calls } from './calls.js';
 import { Invocation } from './invocation.js';
 import type { ObjectAddress, TestObject } from './objects.js';
 import { OutsideEvents } from './outside.js';
+import { StreamReads } from './reads.js';
 import { type Asked, NULL, type Scenario, failure } from './scenario.js';
 import { TestStreams } from './streams.js';
 
@@ -39,6 +40,9 @@ export class World {
   readonly invocations = new Map<string, Invocation>();
   readonly scenario: Scenario;
   readonly streams = new TestStreams();
+  readonly reads = new StreamReads(this);
+  /** The ids of invocations that are to begin. */
+  readonly expected = new Set<string>();
   readonly budgets = new TestBudgets();
   /** Future actions, sorted by time and then by their definition. */
   readonly #due: { atMs: number; act: Action }[] = [];
@@ -74,6 +78,7 @@ export class World {
       await this.#settleDown();
       const { end } = this.root.recorder;
       if (end !== undefined && 'outcome' in end) return end.outcome;
+      this.reads.serve();
       const next = this.#due.shift();
       if (next === undefined) this.#stuck();
       this.nowMs = Math.max(this.nowMs, next.atMs);

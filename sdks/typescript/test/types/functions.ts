@@ -96,6 +96,21 @@ export const order = workflow(
     ctx.stream('log', { type: 'text/plain' });
     // @ts-expect-error: a workflow knows what it appended
     ctx.stream('tokens').kept();
+    const numbers = ctx.readStream<number>(id, 'numbers', { from: 1 });
+    for await (const item of numbers) is<Equal<typeof item, number>>();
+    for await (const items of numbers.parts()) is<Equal<typeof items, number[]>>();
+    for await (const text of ctx.readStream(id, 'log').text()) is<Equal<typeof text, string>>();
+    for await (const bytes of ctx.readStream(id, 'sound').bytes()) is<Equal<typeof bytes, Uint8Array>>();
+    for await (const item of ctx.readStream(id, 'any')) is<Equal<typeof item, unknown>>();
+    is<Equal<typeof numbers.position, number>>();
+    // @ts-expect-error: a reader only reads
+    numbers.append(1);
+    // @ts-expect-error: the position changes by reading
+    numbers.position = 0;
+    // @ts-expect-error: a position is a number
+    ctx.readStream(id, 'numbers', { from: '1' });
+    // @ts-expect-error: the name of the stream is missing
+    ctx.readStream(id);
     const saga = ctx.saga('trip');
     await saga.call(plain, 'a', { compensate: undo, budget: { calls: 1 } });
     // @ts-expect-error: the compensation is of another step
