@@ -61,6 +61,22 @@ test('a loop that is left leaves nothing pending', async () => {
   assert.equal(t.calls('segno:stream').length, 3);
 });
 
+test('loops over one reader share its messages', async () => {
+  const shares = workflow(async (_, ctx) => {
+    const numbers = ctx.readStream(await ctx.send(count, 6, { delay: '1s' }), 'numbers');
+    const seen = [[], [], []];
+    const loops = seen.map(async (own, place) => {
+      if (place < 2) for await (const number of numbers) own.push(number);
+      else for await (const list of numbers.parts()) own.push(...list);
+    });
+    await Promise.all(loops);
+    return seen.flat().sort();
+  });
+  const t = new TestHost();
+  assert.deepEqual(await t.run(shares), [0, 1, 2, 3, 4, 5]);
+  assert.equal(t.calls('segno:stream').length, 7);
+});
+
 test('text and bytes come as they were appended', async () => {
   const writes = workflow({ name: 'writes' }, async (_, ctx) => {
     const [log, sound] = [ctx.stream('log', TEXT), ctx.stream('sound', SOUND)];

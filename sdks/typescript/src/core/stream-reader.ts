@@ -65,6 +65,8 @@ export class PartReader<T> implements StreamReader<T> {
   readonly #ask: (query: StreamQuery) => Promise<StreamPart>;
   #position: number;
   #isOver = false;
+  /** A call that is not answered. */
+  #asked: Promise<StreamPart> | undefined;
   /** The part that was answered and is not read to its end. */
   #part: StreamPart | undefined;
   /** Number of messages of this part that were read. */
@@ -105,34 +107,42 @@ export class PartReader<T> implements StreamReader<T> {
     }
   }
 
-  async *parts(): AsyncIterableIterator<T[]> {
-    for (let part = await this.#next('items'); part !== undefined; part = await this.#next('items')) {
-      const items = part.items!.slice(this.#taken) as T[];
-      this.#pass(part);
-      yield items;
-    }
+  parts(): AsyncIterableIterator<T[]> {
+    return this.#each('items', ({ items }) => items!.slice(this.#taken) as T[]);
   }
 
-  async *text(): AsyncIterableIterator<string> {
-    for (let part = await this.#next('text'); part !== undefined; part = await this.#next('text')) {
-      this.#pass(part);
-      yield part.text!;
-    }
+  text(): AsyncIterableIterator<string> {
+    return this.#each('text', ({ text }) => text!);
   }
 
-  async *bytes(): AsyncIterableIterator<Uint8Array> {
-    for (let part = await this.#next('base64'); part !== undefined; part = await this.#next('base64')) {
+  bytes(): AsyncIterableIterator<Uint8Array> {
+    return this.#each('base64', ({ base64 }) => Uint8Array.from(atob(base64!), (letter) => letter.charCodeAt(0)));
+  }
+
+  async *#each<C>(kind: keyof typeof KINDS, contentOf: (part: StreamPart) => C): AsyncIterableIterator<C> {
+    for (let part = await this.#next(kind); part !== undefined; part = await this.#next(kind)) {
+      // Another loop may have read it in the meantime.
+      if (this.#part !== part) continue;
+      const content = contentOf(part);
       this.#pass(part);
-      yield Uint8Array.from(atob(part.base64!), (letter) => letter.charCodeAt(0));
+      yield content;
     }
   }
 
   /** The part that follows. Undefined at the end. */
   async #next(kind: keyof typeof KINDS): Promise<StreamPart | undefined> {
     while (this.#part === undefined && !this.#isOver) {
-      const part = await this.#ask({ invocation: this.invocation, stream: this.name, position: this.#position });
-      if ((part.items ?? part.text ?? part.base64)?.length) this.#part = part;
-      else this.#pass(part);
+      this.#asked ??= this.#ask({ invocation: this.invocation, stream: this.name, position: this.#position });
+      const asked = this.#asked;
+      try {
+        const part = await asked;
+        // Another loop has read the answer.
+        if (this.#asked !== asked) continue;
+        if ((part.items ?? part.text ?? part.base64)?.length) this.#part = part;
+        else this.#pass(part);
+      } finally {
+        if (this.#asked === asked) this.#asked = undefined;
+      }
     }
     const part = this.#part;
     if (part === undefined || part[kind] !== undefined) return part;
