@@ -40,6 +40,14 @@ def test_the_example_of_streams_passes_its_test(page: Path, segno_host: TestHost
     app.test_an_answer_is_streamed(segno_host)
 
 
+def test_the_example_of_reading_a_stream_passes_its_test(segno_host: TestHost) -> None:
+    first, example = blocks(PAGE)[0], next(block for block in blocks(PAGE) if "ctx.read_stream(" in block)
+    app: Any = ModuleType("documented_reads")
+    sys.modules["documented_reads"] = app
+    exec(compile(f"{first}\n{example}", str(PAGE), "exec"), app.__dict__)
+    app.test_the_numbers_are_added_up(segno_host)
+
+
 def test_the_example_of_budgets_passes_its_test(segno_host: TestHost) -> None:
     first, example = blocks(PAGE)[0], next(block for block in blocks(PAGE) if "ctx.cost(" in block)
     app: Any = ModuleType("documented_budgets")

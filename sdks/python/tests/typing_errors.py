@@ -63,7 +63,14 @@ async def order(order: Order, ctx: Context) -> str:
     answer: str = await ctx.signal("go", bool)  # error
     ctx.stream("log", type="text/plain")  # error
     ctx.stream("tokens").kept()  # error
-    return number, answer, left  # error
+    numbers = ctx.read_stream("count-1", "numbers", int)
+    numbers.append(1)  # error
+    numbers.position = 0  # error
+    ctx.read_stream("count-1")  # error
+    ctx.read_stream("count-1", "numbers", start="1")  # error
+    async for item in numbers:
+        text: str = item  # error
+    return number, answer, left, text  # error
 
 
 @graph

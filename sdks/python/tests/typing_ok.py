@@ -19,6 +19,7 @@ from segno_sdk import (
     Retry,
     ServerEvent,
     State,
+    StreamReader,
     Undo,
     WorkflowStream,
     activity,
@@ -82,6 +83,18 @@ async def order(order: Order, ctx: Context) -> str:
     await ctx.http("GET", "https://example.org", budget={"calls": 1})
     assert_type(ctx.stream("tokens"), WorkflowStream)
     ctx.stream("log", content_type="text/plain").append(order.id)
+    numbers = ctx.read_stream("count-1", "numbers", type=int, start=1)
+    assert_type(numbers, StreamReader[int])
+    async for number in numbers:
+        assert_type(number, int)
+    async for part in numbers.parts():
+        assert_type(part, list[int])
+    async for text in ctx.read_stream("count-1", "log").text():
+        assert_type(text, str)
+    async for content in ctx.read_stream("count-1", "sound").bytes():
+        assert_type(content, bytes)
+    assert_type([item async for item in ctx.read_stream("count-1", "any")], list[Any])
+    assert_type(numbers.position, int)
     async with ctx.saga("pay") as saga:
         assert_type(await saga.call(charge, order, compensate=refund, budget={"calls": 1}), str)
     assert_type(await ctx.object(Cart, "ada").add("hat", budget={"calls": 1}), int)

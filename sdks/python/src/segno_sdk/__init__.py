@@ -38,6 +38,7 @@ from .core.reference import FunctionReference
 from .core.saga import Saga, Undo
 from .core.state import ObjectPromise, State, StateMap
 from .core.stream import ActivityStream, WorkflowStream
+from .core.stream_reader import StreamReader
 from .core.waits import Call, Command, Promise
 
 __all__ = [
@@ -79,6 +80,7 @@ __all__ = [
     "Signal",
     "State",
     "StateMap",
+    "StreamReader",
     "TimedOut",
     "Undo",
     "Workflow",

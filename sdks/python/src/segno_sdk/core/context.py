@@ -22,6 +22,7 @@ from .randomness import Randomness
 from .reference import FunctionReference
 from .saga import Saga
 from .stream import JSON_TYPE, WorkflowStream
+from .stream_reader import STREAM_FUNCTION, StreamReader
 from .updates import failure_record
 from .waits import Call, Command, ConditionWait, Promise, SignalWait
 
@@ -362,6 +363,26 @@ class Context:
         no await.
         """
         return WorkflowStream(self._execution, name, content_type)
+
+    @overload
+    def read_stream(self, invocation: str, name: str, *, start: int = 0) -> StreamReader[Any]: ...
+    @overload
+    def read_stream(self, invocation: str, name: str, type: type[T], *, start: int = 0) -> StreamReader[T]: ...
+    def read_stream(self, invocation: str, name: str, type: Any = Any, *, start: int = 0) -> StreamReader[Any]:
+        """Reads a stream of any invocation while it grows: `async for number in ctx.read_stream(id, "numbers", int)`.
+
+        Args:
+            invocation: the id of the invocation.
+            name: the name of the stream.
+            type: the type of a message. A stream of another content is read by `.text()` or `.bytes()` of the result.
+            start: the position at which it begins: a number of messages, or of bytes in a stream that is not JSON.
+        """
+
+        def ask(query: dict[str, Any]) -> Call[Any]:
+            function, payload, codec, checked = self._request(STREAM_FUNCTION, query, Any, {}, CALL_OPTIONS)
+            return self._call(self._execution.engine.call(function, payload, checked), codec, function)
+
+        return StreamReader(ask, invocation, name, codec_of(type), start)
 
     # Structure.
 

@@ -9,6 +9,7 @@ from ..core.engine import CancelRequested, Completed, FailureRecord, Outcome, Su
 from ..core.failure import CANCELLED, TIMED_OUT, Failure
 from ..core.function import Activity, Workflow
 from ..core.options import Retry
+from ..core.stream_reader import STREAM_FUNCTION
 from .attempts import PlannedAttempt, http_attempt
 from .graph.plan import read_plan
 from .graph.run import GRAPH, GraphRun
@@ -69,6 +70,9 @@ def call(world: "World", invocation: Invocation, request: Request, child: str) -
     """Calls a function: a stand-in, an activity, or a workflow as an execution of its own."""
     if request.name == BUDGET_FUNCTION and BUDGET_FUNCTION not in world.doubles.functions:
         return tell_budget(world, invocation, request, child)
+    if request.name == STREAM_FUNCTION and STREAM_FUNCTION not in world.doubles.functions:
+        world.reads.add(invocation, request.index, request.payload or "null")
+        return overdue(world, invocation, request, request.options.timeout_ms)
     if request.name == GRAPH and GRAPH not in world.doubles.functions:
         return run_graph(world, invocation, request, child)
     called = ObjectCall.parse(request.name)
@@ -87,6 +91,7 @@ def call(world: "World", invocation: Invocation, request: Request, child: str) -
                 return world.answer(world.now_ms, invocation.id, request.index, refused)
         overdue(world, invocation, request, timeout_ms)
         parent = (invocation.id, request.index)
+        world.expected.add(child)
         return world.decide(
             world.now_ms, lambda: world.begin(child, function, request.payload or "null", parent, called)
         )
@@ -129,6 +134,7 @@ def run_graph(world: "World", invocation: Invocation, request: Request, child: s
         return world.answer(world.now_ms, invocation.id, request.index, FailureRecord(failure.code, failure.message))
     overdue(world, invocation, request, request.options.timeout_ms)
     parent = (invocation.id, request.index)
+    world.expected.add(child)
     world.decide(world.now_ms, lambda: world.begin(child, run.workflow, "null", parent, None, is_graph=True))
 
 
@@ -152,6 +158,7 @@ def send(world: "World", invocation: Invocation, request: Request, child: str) -
     at_ms = max(world.now_ms, request.options.start_at_ms or 0)
     payload = request.payload or "null"
     if double is None and isinstance(function, Workflow):
+        world.expected.add(child)
         world.decide(at_ms, lambda: world.begin(child, function, payload, None, called))
     elif double is not None or isinstance(function, Activity):
         planned = PlannedAttempt(name, double or function, payload, invocation.id, child, Retry.never(), True)

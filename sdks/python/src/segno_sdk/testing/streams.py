@@ -1,5 +1,6 @@
 """The streams of a test."""
 
+import base64
 import json
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,7 +30,12 @@ class TestStream:
         if is_json(self.content_type):
             return [json.loads(item) for item in self.items]
         content = b"".join(map(_bytes, self.items))
-        return content.decode(errors="replace") if self.content_type.lower().startswith("text/") else content
+        return content.decode(errors="replace") if self.is_text else content
+
+    @property
+    def is_text(self) -> bool:
+        """True for a stream of text."""
+        return self.content_type.lower().startswith("text/")
 
 
 class TestStreams:
@@ -65,6 +71,21 @@ class TestStreams:
         """The content of a stream, or None if nothing wrote it."""
         stream = self._streams.get((owner, name))
         return None if stream is None else stream.content
+
+    def part(self, owner: str, name: str, position: int, has_ended: bool) -> dict[str, Any] | None:
+        """The content after a position, as a host answers it, or None if nothing wrote the stream."""
+        stream = self._streams.get((owner, name))
+        if stream is None:
+            return None
+        closed = stream.is_closed or has_ended
+        if is_json(stream.content_type):
+            items = stream.content[position:]
+            return {"items": items, "next": position + len(items), "closed": closed}
+        rest = b"".join(map(_bytes, stream.items))[position:]
+        content = (
+            {"text": rest.decode(errors="replace")} if stream.is_text else {"base64": base64.b64encode(rest).decode()}
+        )
+        return {**content, "next": position + len(rest), "closed": closed}
 
     def _open(self, owner: str, name: str, content_type: str) -> TestStream:
         stream = self._streams.setdefault((owner, name), TestStream(content_type))

@@ -29,6 +29,7 @@ from .doubles import Doubles
 from .invocation import Exchange, Invocation, PlannedPromise
 from .journal import Journal, Request
 from .objects import NULL, ObjectCall, TestObject
+from .reads import StreamReads
 from .streams import TestStreams
 
 #: Commands without a completion.
@@ -60,6 +61,9 @@ class World:
         self.planned: list[PlannedPromise] = []
         self.updates: dict[str, Exchange] = {}
         self.streams = TestStreams()
+        self.reads = StreamReads(self)
+        #: The ids of executions that are to begin.
+        self.expected: set[str] = set()
         self.budgets = TestBudgets()
         self._due: list[tuple[int, int, Callable[[], object]]] = []
         self._decided = 0
@@ -83,6 +87,7 @@ class World:
     def run(self, root: str) -> Outcome:
         """Lets time pass until the workflow has ended."""
         while (outcome := self.invocations[root].outcome) is None:
+            self.reads.serve()
             if not self._due:
                 raise self._stuck(root)
             at_ms, _, action = heapq.heappop(self._due)
