@@ -3,7 +3,11 @@
 
 use std::process::Command;
 
-use segno_api::model::{InvocationState, StartInvocation};
+use segno_api::model::{
+    FunctionName, GivenResult, InvocationState, RerunFilter, RerunRequest, RerunVerdict,
+    StartInvocation,
+};
+use segno_client::ClientError;
 use serde_json::{Value, json};
 use tests::{guests, test_host::TestHost};
 
@@ -243,4 +247,68 @@ async fn an_execution_that_cannot_be_run_again_is_skipped_with_the_reason() {
         assert_eq!(said.exit, Some(exit), "{arguments:?}: {}{}", said.out, said.err);
         assert!(said.err.contains(part), "{arguments:?}: {}", said.err);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_answers_in_pages_and_stores_nothing() {
+    let host = recorded().await;
+    let client = host.client();
+    let function = FunctionName::parse("tune/play").expect("it is a name");
+    let request = RerunRequest {
+        filter: RerunFilter { function: Some(function), ..RerunFilter::default() },
+        limit: Some(2),
+        ..RerunRequest::default()
+    };
+    let by_ids = RerunRequest {
+        ids: Some(["c2", "gone", "c1"].map(str::to_owned).to_vec()),
+        limit: Some(2),
+        ..RerunRequest::default()
+    };
+    let before = listed(&host, &["--calls"]);
+    for (request, expected) in [
+        (&request, [&["open", "c5"][..], &["c4", "c3"], &["c2", "c1"]].as_slice()),
+        (&by_ids, &[&["c2", "gone"], &["c1"]]),
+    ] {
+        let (mut pages, mut after) = (Vec::new(), None);
+        loop {
+            let asked = RerunRequest { after, ..request.clone() };
+            let page = client.rerun(&asked).await.expect("a page");
+            for row in &page.items {
+                let is_skipped = ["open", "gone"].contains(&row.id.as_str());
+                let expected = match is_skipped {
+                    true => RerunVerdict::Skipped,
+                    false => RerunVerdict::Same,
+                };
+                assert_eq!(row.verdict, expected, "{row:?}");
+            }
+            pages.push(page.items.into_iter().map(|row| row.id).collect::<Vec<_>>());
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(pages, expected);
+    }
+    assert_eq!(listed(&host, &["--calls"]), before);
+
+    // What concerns the request is an error, and no row.
+    let given = GivenResult { command: 2, value: Some(json!("fa")), failure: None };
+    let wrong = |request: RerunRequest, code: &'static str, part: &'static str| async move {
+        let Err(ClientError::Refused(problem)) = client.rerun(&request).await else {
+            panic!("{request:?} is refused");
+        };
+        assert_eq!(problem.code, code, "{problem:?}");
+        assert!(problem.detail.contains(part), "{problem:?}");
+    };
+    let module = Some("nothing".to_owned());
+    wrong(RerunRequest { module, ..request.clone() }, "unknown-module", "nothing").await;
+    wrong(RerunRequest { at: 0, ..request.clone() }, "invalid-field", "`at`").await;
+    let both = GivenResult { value: None, ..given.clone() };
+    wrong(RerunRequest { set: vec![both], ..request.clone() }, "invalid-field", "`set`").await;
+    let twice = vec![given.clone(), given];
+    wrong(RerunRequest { set: twice, ..request.clone() }, "invalid-field", "twice").await;
+    let ids = Some(vec!["c1".to_owned()]);
+    wrong(RerunRequest { ids, ..request.clone() }, "invalid-field", "`ids`").await;
+    let after = Some("x".to_owned());
+    wrong(RerunRequest { after, ..request }, "invalid-field", "`after`").await;
 }

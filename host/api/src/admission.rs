@@ -90,6 +90,11 @@ impl Admission {
         self.patience
     }
 
+    /// Takes a permit for further work of a request that has one, if it is free.
+    pub(super) fn further(&self) -> Option<OwnedSemaphorePermit> {
+        self.requests.clone().try_acquire_owned().ok()
+    }
+
     /// Returns true if a request would have to wait for a permit.
     pub(super) fn is_full(&self) -> bool {
         self.requests.available_permits() == 0

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::{Json, extract::State};
 use segno_core::{
-    budget::{self, Allowance, Budget, Costs, UnitAmount},
+    budget::{self, Allowance, Budget, Costs},
     command::Command,
     id::PromiseId,
     promise::Promise,
@@ -17,7 +17,7 @@ use serde_json::Number;
 use super::{
     Api, ApiError,
     body::{JsonBody, PathSegment},
-    model::{BudgetAccount, BudgetView, SetBudget},
+    model::{BudgetAccount, BudgetView, SetBudget, unit_number},
     refusals::Refusals,
     state::{refused, unexpected},
 };
@@ -105,8 +105,7 @@ pub(crate) async fn accounts(
 
 /// Costs as numbers of JSON.
 pub(crate) fn numbers(costs: &Costs) -> BTreeMap<String, Number> {
-    let number = |amount: UnitAmount| serde_json::from_str(&amount.to_string()).ok();
-    costs.iter().filter_map(|(unit, amount)| Some((unit.to_string(), number(amount)?))).collect()
+    costs.iter().map(|(unit, amount)| (unit.to_string(), unit_number(amount))).collect()
 }
 
 fn shown(account: &PromiseId, budget: &Budget) -> BudgetAccount {

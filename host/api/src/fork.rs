@@ -64,32 +64,22 @@ pub(crate) async fn fork(
         let reason = "is for dry runs: a fork is answered by the host".to_owned();
         return Err(ApiError::BadField { field: "unanswered", reason });
     }
-    let given = request.set.iter().map(given).collect::<Result<Vec<_>, _>>()?;
+    let set = given_results(&request.set)?;
     let prefix = match request.dry_run {
         true => ForkPrefix::for_dry_run(&api.host, &id, request.at).await,
         false => ForkPrefix::read(&api.host, &id, request.at).await,
     };
-    let mut prefix = prefix.map_err(not_forked)?;
-    let pinned = prefix.row.task.as_ref().and_then(|task| task.module);
-    let (module, alias) = match &request.module {
-        None => (pinned.ok_or_else(|| no_module(&id))?, None),
-        Some(name) => {
-            let digest = api.digest(name).await?;
-            let modules = api.modules().await?;
-            (digest, modules.aliases().contains(name).then_some(name.as_str()))
-        }
+    let prefix = prefix.map_err(not_forked)?;
+    let module = match &request.module {
+        Some(name) => Some(ForkModule::find(&api, name).await?),
+        None => None,
     };
-    for given in &given {
-        prefix.give(given).map_err(not_forked)?;
-        fits(&api, &prefix, module, given).await?;
-    }
     let new = match request.id {
         Some(new) => new_id(new)?,
         None => free(&api, &id).await?,
     };
-    let now = api.host.env.clock.now();
-    let origin = ForkedInvocation::of(&prefix.row.promise, new.clone(), module, alias, now);
-    let rehearsed = ReplayedFork::new(&api.host, &prefix, origin).await.map_err(not_forked)?;
+    let PreparedFork { prefix, module, replayed } =
+        PreparedFork::new(&api, prefix, &set, module.as_ref(), new.clone()).await?;
     let mut forked = Forked {
         id: new.to_string(),
         forked_from: ForkedFrom {
@@ -103,11 +93,11 @@ pub(crate) async fn fork(
     };
     if request.dry_run {
         let missing = missing(request.unanswered);
-        let run = fork::forward(&api.host, &prefix, rehearsed, missing).await;
+        let run = fork::forward(&api.host, &prefix, replayed, missing).await;
         forked.dry_run = Some(shown(run.map_err(not_forked)?));
         return Ok((StatusCode::OK, Json(forked)));
     }
-    let fork = rehearsed.into_fork(&api.host, &prefix).await.map_err(not_forked)?;
+    let fork = replayed.into_fork(&api.host, &prefix).await.map_err(not_forked)?;
     match api.execute(Command::InvocationFork(Box::new(fork))).await? {
         Reply::Promise { changed, .. } => {
             forked.created = changed;
@@ -117,6 +107,84 @@ pub(crate) async fn fork(
         Reply::Refused(refusal) => Err(refused(&new, refusal)),
         other => Err(unexpected(&other)),
     }
+}
+
+/// A module that a request names.
+#[derive(Debug)]
+pub(super) struct ForkModule {
+    digest: Digest,
+    /// The name, if the request has it instead of the digest.
+    alias: Option<String>,
+}
+
+impl ForkModule {
+    pub(super) async fn find(api: &Api, name: &str) -> Result<Self, ApiError> {
+        let digest = api.digest(name).await?;
+        let is_alias = api.modules().await?.aliases().iter().any(|alias| alias == name);
+        Ok(Self { digest, alias: is_alias.then(|| name.to_owned()) })
+    }
+}
+
+/// A change with which executions are run again in memory.
+#[derive(Debug)]
+pub(super) struct DryRunChange {
+    /// Number of records that each begins with.
+    pub(super) at: u32,
+    /// Results that replace recorded ones.
+    pub(super) set: Vec<GivenOutcome>,
+    /// The module. `None`: the one to which each is pinned.
+    pub(super) module: Option<ForkModule>,
+    pub(super) unanswered: UnansweredPolicy,
+}
+
+/// Runs an execution again in memory. Nothing is stored.
+pub(super) async fn dry_run(
+    api: &Api,
+    id: &PromiseId,
+    change: &DryRunChange,
+) -> Result<DryRun, ApiError> {
+    let prefix = ForkPrefix::for_dry_run(&api.host, id, change.at).await.map_err(not_forked)?;
+    let (module, new) = (change.module.as_ref(), free(api, id).await?);
+    let PreparedFork { prefix, replayed, .. } =
+        PreparedFork::new(api, prefix, &change.set, module, new).await?;
+    let run = fork::forward(&api.host, &prefix, replayed, missing(change.unanswered)).await;
+    Ok(shown(run.map_err(not_forked)?))
+}
+
+/// A fork whose module has repeated the records.
+struct PreparedFork {
+    prefix: ForkPrefix,
+    module: Digest,
+    replayed: ReplayedFork,
+}
+
+impl PreparedFork {
+    async fn new(
+        api: &Api,
+        mut prefix: ForkPrefix,
+        set: &[GivenOutcome],
+        module: Option<&ForkModule>,
+        new: PromiseId,
+    ) -> Result<Self, ApiError> {
+        let pinned = prefix.row.task.as_ref().and_then(|task| task.module);
+        let (module, alias) = match module {
+            None => (pinned.ok_or_else(|| no_module(prefix.row.promise.id()))?, None),
+            Some(ForkModule { digest, alias }) => (*digest, alias.as_deref()),
+        };
+        for given in set {
+            prefix.give(given).map_err(not_forked)?;
+            fits(api, &prefix, module, given).await?;
+        }
+        let now = api.host.env.clock.now();
+        let origin = ForkedInvocation::of(&prefix.row.promise, new, module, alias, now);
+        let replayed = ReplayedFork::new(&api.host, &prefix, origin).await.map_err(not_forked)?;
+        Ok(Self { prefix, module, replayed })
+    }
+}
+
+/// Reads the results of a request.
+pub(super) fn given_results(set: &[GivenResult]) -> Result<Vec<GivenOutcome>, ApiError> {
+    set.iter().map(given).collect()
 }
 
 fn missing(policy: UnansweredPolicy) -> MissingAnswer {

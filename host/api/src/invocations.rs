@@ -74,7 +74,7 @@ pub(crate) async fn list(
 
 /// Reads a page of invocations that match the filter and whose error contains this text, given in
 /// lowercase. Reads pages of the filter until one has a match or enough rows were read.
-async fn with_error(
+pub(super) async fn with_error(
     store: &dyn Store,
     filter: &InvocationFilter,
     error: &str,

@@ -54,6 +54,7 @@ mod queries;
 mod reads;
 mod remove;
 mod replay;
+mod rerun;
 mod resources;
 mod restart;
 mod sagas;

@@ -16,8 +16,8 @@ use super::{
     openapi::{self, OpenApiDocument},
     promises, queries,
     refusals::Refusals,
-    remove, replay, resources, restart, sagas, schedules, session, shadow, start, stream, streams,
-    tasks, tree, updates, wait, why,
+    remove, replay, rerun, resources, restart, sagas, schedules, session, shadow, start, stream,
+    streams, tasks, tree, updates, wait, why,
 };
 
 /// The routes. The attribute of a handler declares its method, its path and its description.
@@ -43,6 +43,7 @@ fn described() -> OpenApiRouter<Api> {
         .routes(routes!(migrate::relocate))
         .routes(routes!(restart::restart))
         .routes(routes!(fork::fork))
+        .routes(routes!(rerun::rerun))
         .routes(routes!(control::halt))
         .routes(routes!(control::release))
         .routes(routes!(control::signal))

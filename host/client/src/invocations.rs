@@ -7,8 +7,8 @@ use segno_model::{
     Accepted, BudgetView, ContinueInvocation, Continued, ForkInvocation, Forked, Invocation,
     InvocationOutcome, InvocationPage, InvocationQuery, JournalPage, JournalRecord, LogPage,
     MoveInvocation, Moved, QueryAnswer, RangeQuery, RemoveQuery, Removed, Replay, ReplayRequest,
-    RestartInvocation, SagaPage, SendQuery, SendSignal, SendUpdate, SetBudget, SignalAccepted,
-    StartInvocation, Started, UpdateAnswer, WaitQuery, Why,
+    RerunPage, RerunRequest, RestartInvocation, SagaPage, SendQuery, SendSignal, SendUpdate,
+    SetBudget, SignalAccepted, StartInvocation, Started, UpdateAnswer, WaitQuery, Why,
 };
 
 use super::{Client, ClientError};
@@ -120,6 +120,13 @@ impl Client {
     /// module does not repeat the records.
     pub async fn fork(&self, id: &str, fork: &ForkInvocation) -> Result<Forked, ClientError> {
         self.post(&["v1", "invocations", id, "fork"], fork).await
+    }
+
+    /// Runs a page of recorded executions again in memory, with a change.
+    pub async fn rerun(&self, request: &RerunRequest) -> Result<RerunPage, ClientError> {
+        let sent = self.request(Method::POST, &["v1", "rerun"]).json(request);
+        // A page ends early, but not within an execution.
+        self.read(self.patient(sent, Duration::from_secs(300))).await
     }
 
     /// Removes an ended invocation and all its descendants.

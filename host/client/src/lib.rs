@@ -17,6 +17,7 @@ mod modules;
 mod objects;
 mod promises;
 mod reference;
+mod rerun;
 mod resources;
 mod schedules;
 mod streams;
@@ -30,4 +31,5 @@ pub use local::LocalHost;
 pub use reference::{
     FunctionReference, PromiseReference, QueryReference, SignalReference, UpdateReference,
 };
+pub use rerun::{RerunGroup, RerunSums};
 pub use streams::StreamData;

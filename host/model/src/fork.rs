@@ -35,7 +35,7 @@ pub struct GivenResult {
 }
 
 /// Deserializes a present `null` as a value rather than as an absent field.
-fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+pub(super) fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 

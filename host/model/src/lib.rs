@@ -14,6 +14,7 @@ mod cloud;
 mod event;
 mod flat;
 mod fork;
+mod function_name;
 mod graph;
 mod handler;
 mod health;
@@ -28,6 +29,7 @@ mod problem;
 mod promise;
 mod query;
 mod replay;
+mod rerun;
 mod resource;
 mod saga;
 mod schedule;
@@ -40,7 +42,10 @@ mod whole;
 mod why;
 
 pub use blob::{BlobAddress, BlobList, BlobQuery, BlobView, ListedBlob};
-pub use budget::{BudgetAccount, BudgetUnit, BudgetView, SetBudget};
+pub use budget::{
+    BudgetAccount, BudgetUnit, BudgetView, SetBudget, add_costs, costs_in_words, unit_amount,
+    unit_number,
+};
 pub use bundle::BundleQuery;
 pub use check::{
     CheckPage, CheckRequest, CheckVerdict, CheckedExecution, CostComparison, MoveInvocation, Moved,
@@ -52,6 +57,7 @@ pub use fork::{
     DryAnswer, DryEnd, DryRun, DryStep, DryStream, ForkInvocation, Forked, ForkedFrom, GivenResult,
     LeftOutCommand, UnansweredPolicy,
 };
+pub use function_name::{FunctionName, function_label, short_target};
 pub use graph::{
     GraphChecked, GraphFact, GraphHistory, GraphHistoryQuery, GraphNode, GraphNodeState,
     GraphPersistence, GraphQuery, GraphReset, GraphRun, GraphStarted, RetryGraph, StartGraph,
@@ -91,6 +97,9 @@ pub use promise::{
 pub use query::{DeployQuery, InvocationQuery, RangeQuery, WaitQuery};
 pub use replay::{
     DivergenceView, FieldDifference, OpenPlaceView, Replay, ReplayRequest, ReplayVerdict,
+};
+pub use rerun::{
+    FirstUnanswered, RerunFilter, RerunPage, RerunRequest, RerunRow, RerunVerdict, ValueDifference,
 };
 pub use resource::{ResourceLeaseView, ResourceView, TakeResource, WriteResource};
 pub use saga::{SagaPage, SagaState, SagaStepState, SagaStepView, SagaView, UndoState, UndoView};

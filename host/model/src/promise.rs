@@ -59,6 +59,13 @@ pub struct FailureView {
     pub details: Option<Value>,
 }
 
+impl FailureView {
+    /// Formats code and message on one line.
+    pub fn line(&self) -> String {
+        format!("failed with {}: {}", self.code, self.message).replace(['\n', '\r', '\t'], " ")
+    }
+}
+
 /// A promise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PromiseView {

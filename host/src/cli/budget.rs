@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};
-use segno_api::model::{BudgetAccount, BudgetUnit, BudgetView, SetBudget};
+use segno_api::model::{
+    BudgetAccount, BudgetUnit, BudgetView, SetBudget, unit_amount, unit_number,
+};
 use segno_client::Client;
-use segno_core::budget::{Costs, UnitAmount};
+use segno_core::budget::Costs;
 use serde_json::Number;
 
 use super::{
@@ -89,7 +91,7 @@ pub(super) fn read(texts: &[String]) -> Result<BTreeMap<String, Number>, CliErro
     for text in texts {
         let costs: Costs = text.parse().map_err(|error| CliError::Usage(format!("{error}")))?;
         for (unit, amount) in costs.iter() {
-            if limits.insert(unit.to_string(), number(amount)).is_some() {
+            if limits.insert(unit.to_string(), unit_number(amount)).is_some() {
                 return Err(CliError::Usage(format!("`{unit}` is named twice")));
             }
         }
@@ -102,43 +104,10 @@ fn raised(id: &str, now: &BudgetView, added: BTreeMap<String, Number>) -> BTreeM
     let own = now.accounts.first().filter(|account| account.id == id);
     let limit = |unit: &String| own.and_then(|account| account.units.get(unit));
     let sum = |(unit, more): (String, Number)| {
-        let limit = limit(&unit).map(|unit| amount(&unit.limit)).unwrap_or_default();
-        (unit, number(limit.plus(amount(&more))))
+        let limit = limit(&unit).map(|unit| unit_amount(&unit.limit)).unwrap_or_default();
+        (unit, unit_number(limit.plus(unit_amount(&more))))
     };
     added.into_iter().map(sum).collect()
-}
-
-/// A budget in one line: `tokens 75 of 100, usd 0.075 of 2.5`.
-pub(super) fn in_words(account: &BudgetAccount) -> String {
-    let units = account
-        .units
-        .iter()
-        .map(|(unit, BudgetUnit { limit, spent, .. })| format!("{unit} {spent} of {limit}"));
-    let units: Vec<String> = units.collect();
-    format!("{}, that of {}", units.join(", "), plain(&account.id))
-}
-
-/// Costs in one line: `tokens 75, usd 0.075`.
-pub(super) fn costs_in_words(costs: &BTreeMap<String, Number>) -> String {
-    let units: Vec<String> =
-        costs.iter().map(|(unit, amount)| format!("{unit} {amount}")).collect();
-    units.join(", ")
-}
-
-/// The sum of costs.
-pub(super) fn add_costs(to: &mut BTreeMap<String, Number>, costs: &BTreeMap<String, Number>) {
-    for (unit, more) in costs {
-        let known = to.get(unit).map(amount).unwrap_or_default();
-        to.insert(unit.clone(), number(known.plus(amount(more))));
-    }
-}
-
-fn amount(number: &Number) -> UnitAmount {
-    number.to_string().parse().unwrap_or_default()
-}
-
-fn number(amount: UnitAmount) -> Number {
-    serde_json::from_str(&amount.to_string()).expect("an amount is a number")
 }
 
 fn show(id: &str, view: &BudgetView, console: &mut Console) -> Result<(), CliError> {

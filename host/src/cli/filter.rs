@@ -1,7 +1,7 @@
 //! The filter of listings, for all commands that select invocations.
 
 use clap::{Args, builder::PossibleValuesParser};
-use segno_api::model::{InvocationPage, InvocationQuery, InvocationState};
+use segno_api::model::{InvocationPage, InvocationQuery, InvocationState, RerunFilter};
 
 use super::{input::read_label, time::read_since};
 
@@ -45,6 +45,20 @@ impl FilterOptions {
             since_at_ms: self.since,
             until_at_ms: self.until,
             ..InvocationQuery::default()
+        }
+    }
+
+    /// The filter of executions that are run again. All labels are compared by the host.
+    pub(super) fn rerun(self) -> RerunFilter {
+        let labels = self.labels.iter().map(|(name, value)| format!("{name}={value}"));
+        RerunFilter {
+            function: None,
+            labels: labels.collect(),
+            state: self.state,
+            error: self.error,
+            prefix: self.prefix,
+            since_at_ms: self.since,
+            until_at_ms: self.until,
         }
     }
 

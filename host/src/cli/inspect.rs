@@ -3,13 +3,13 @@
 use clap::Args;
 use segno_api::model::{
     CancelProgress, Generation, GraphFact, Invocation, InvocationState, InvocationSummary,
-    JournalRecord, SagaPage, StreamView, Unread, Wait, WaitKind,
+    JournalRecord, SagaPage, StreamView, Unread, Wait, WaitKind, costs_in_words,
 };
 use segno_client::{Client, ClientError};
 use segno_core::{address, id::PromiseId};
 
 use super::{
-    CliError, Console, Exit, behind, budget,
+    CliError, Console, Exit, behind,
     console::{BOLD, CYAN, DIM, RED, YELLOW},
     graph::history,
     item_table::ItemTable,
@@ -203,9 +203,9 @@ fn head(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> 
         lines.push(("labels", labels.join(" ")));
     }
     lines.extend(invocation.limit.as_ref().map(|limit| ("limit", behind::name(limit))));
-    lines.extend(invocation.budget.iter().map(|account| ("budget", budget::in_words(account))));
+    lines.extend(invocation.budget.iter().map(|account| ("budget", plain(&account.line()))));
     if !invocation.cost.is_empty() {
-        lines.push(("cost", budget::costs_in_words(&invocation.cost)));
+        lines.push(("cost", costs_in_words(&invocation.cost)));
     }
     lines.push(("input", show::value(&invocation.input, console)));
     if let Some(progress) = &invocation.progress {

@@ -2,8 +2,8 @@
 
 use segno_api::model::{
     InvocationPage, InvocationSummary, LimitItem, LimitKey, LimitList, LimitView, ObjectItem,
-    ObjectList, PromisePage, PromiseSummary, ScheduleList, ScheduleView, TaskPage, TaskView,
-    TreeNode, TreePage, UnreadableRow,
+    ObjectList, PromisePage, PromiseSummary, RerunPage, RerunRow, ScheduleList, ScheduleView,
+    TaskPage, TaskView, TreeNode, TreePage, UnreadableRow,
 };
 use segno_client::ClientError;
 
@@ -127,6 +127,7 @@ list_pages! {
     LimitList: items of LimitItem;
     LimitView: keys of LimitKey;
     TreePage: nodes of TreeNode;
+    RerunPage: items of RerunRow;
 }
 
 /// Adds unreadable rows to a table whose column `column` has the state.

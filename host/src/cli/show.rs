@@ -2,7 +2,10 @@
 
 use anstyle::Style;
 use comfy_table::Color;
-use segno_api::model::{FailureView, ForkedFrom, InvocationState, Note, PromiseState};
+pub(super) use segno_api::model::short_target;
+use segno_api::model::{
+    FailureView, ForkedFrom, InvocationState, Note, PromiseState, function_label,
+};
 use segno_guest::BacktraceFrame;
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -77,20 +80,9 @@ pub(super) fn facts(lines: Vec<(&str, String)>, console: &mut Console) -> Result
     Ok(())
 }
 
-/// An address in the form that users type; only the function if it is in the caller's own module.
-pub(super) fn short_target(target: &str) -> &str {
-    let target = target.strip_prefix("wasm://").unwrap_or(target);
-    target.strip_prefix('/').unwrap_or(target)
-}
-
 /// A function for display: its address, and its name for external workers.
 pub(super) fn function(target: &str, function: Option<&str>) -> String {
-    let is_hosted = target.starts_with("wasm:") || target.starts_with("restate:");
-    let is_outside = !is_hosted && target.contains("://");
-    plain(&match function {
-        Some(function) if is_outside => format!("{target}#{function}"),
-        Some(_) | None => short_target(target).to_owned(),
-    })
+    plain(&function_label(target, function))
 }
 
 /// A digest for display: long enough to distinguish modules.
@@ -112,10 +104,7 @@ pub(super) fn value(value: &Value, console: &Console) -> String {
 
 /// A failure as a sentence.
 pub(super) fn failure_line(failure: &FailureView) -> String {
-    plain(
-        &format!("failed with {}: {}", failure.code, failure.message)
-            .replace(['\n', '\r', '\t'], " "),
-    )
+    plain(&failure.line())
 }
 
 /// Formats as `2 attempts failed, the last one with 500: no room`. `None` if none did.

@@ -1,29 +1,18 @@
 //! `segno rerun`.
 
-mod path;
 mod report;
-mod row;
-mod sums;
 
 use clap::Args;
-use futures::{StreamExt as _, TryStreamExt as _, stream};
-use segno_api::model::{ForkInvocation, InvocationQuery, UnansweredPolicy};
-use segno_client::{Client, ClientError};
+use segno_api::model::{FunctionName, RerunFilter, RerunPage, RerunRequest, UnansweredPolicy};
+use segno_client::Client;
 
-use self::{
-    report::{RerunChange, RerunReport},
-    row::{RerunRow, RerunSubject},
-};
+use self::report::{RerunChange, RerunReport};
 use super::{
     CliError, Console, Exit,
     filter::FilterOptions,
     given::{GivenOptions, policy_parser},
     pages::{self, PageOptions},
-    show::short_target,
 };
-
-/// Maximum number of executions that run at the same time.
-const CONCURRENT: usize = 4;
 
 /// Run recorded executions again in memory, with a change, and compare how they end
 ///
@@ -48,7 +37,7 @@ was run.")]
 pub(super) struct RerunArgs {
     /// Function of the executions, by the alias of its module. For an object, it is
     /// MODULE/OBJECT/FUNCTION
-    #[arg(long, value_name = "MODULE/FUNCTION", value_parser = FunctionName::read)]
+    #[arg(long, value_name = "MODULE/FUNCTION", value_parser = FunctionName::parse)]
     function: Option<FunctionName>,
     #[command(flatten)]
     filter: FilterOptions,
@@ -75,40 +64,8 @@ pub(super) struct RerunArgs {
     pages: PageOptions,
 }
 
-/// A function of a module, or of all objects of a type.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct FunctionName {
-    module: String,
-    /// The type of the object, if the function belongs to one.
-    object: Option<String>,
-    name: String,
-}
-
-impl FunctionName {
-    /// Parses `MODULE/FUNCTION` and `MODULE/OBJECT/FUNCTION`.
-    fn read(text: &str) -> Result<Self, String> {
-        let parts: Vec<&str> = text.trim_start_matches("wasm://").split('/').collect();
-        let (module, object, name) = match parts.as_slice() {
-            [module, name] => (module, None, name),
-            [module, object, name] => (module, Some((*object).to_owned()), name),
-            _ => return Err("write it as MODULE/FUNCTION".to_owned()),
-        };
-        if parts.iter().any(|part| part.is_empty()) {
-            return Err("write it as MODULE/FUNCTION".to_owned());
-        }
-        Ok(Self { module: (*module).to_owned(), object, name: (*name).to_owned() })
-    }
-
-    /// True if an address names this function: `agent/Chat/say` is one of `agent/Chat@ada/say`.
-    fn is_in(&self, target: &str) -> bool {
-        let path = short_target(target).split_once('/').map_or("", |(_, path)| path);
-        match (&self.object, path.split_once('@')) {
-            (None, None) => path == self.name,
-            (Some(object), Some((own, _))) => own == object,
-            (None, Some(_)) | (Some(_), None) => false,
-        }
-    }
-}
+/// Maximum number of ids in a request.
+const IDS_MAX: usize = 100;
 
 impl RerunArgs {
     pub(super) async fn run(
@@ -116,13 +73,15 @@ impl RerunArgs {
         client: &Client,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
-        let request = ForkInvocation {
+        let request = RerunRequest {
+            filter: RerunFilter { function: self.function, ..self.filter.rerun() },
+            ids: None,
             at: self.at,
             set: self.given.results()?,
-            module: self.module.clone(),
-            id: None,
-            dry_run: true,
+            module: self.module,
             unanswered: self.unanswered,
+            after: None,
+            limit: None,
         };
         let change = RerunChange {
             at: request.at,
@@ -130,9 +89,30 @@ impl RerunArgs {
             module: request.module.clone(),
             unanswered: request.unanswered,
         };
-        let (subjects, next) = self.subjects(client, console).await?;
-        let rows = rows(client, &request, subjects, console).await?;
-        let report = RerunReport::new(change, rows);
+        let progress = console.progress("running executions again");
+        let count = std::cell::Cell::new(0);
+        let read = async |ids: Option<&[String]>, after, limit| {
+            let ids = ids.map(<[String]>::to_vec);
+            let asked = RerunRequest { ids, after, limit: Some(limit), ..request.clone() };
+            let page = client.rerun(&asked).await?;
+            count.set(count.get() + page.items.len());
+            progress.say(format!("running executions again: {} so far", count.get()));
+            Ok(page)
+        };
+        let page = match self.ids.is_empty() {
+            true => self.pages.read(async |after, limit| read(None, after, limit).await).await?,
+            false => {
+                let mut all = RerunPage::default();
+                for ids in self.ids.chunks(IDS_MAX) {
+                    let pages = PageOptions::every();
+                    let page = pages.read(async |after, limit| read(Some(ids), after, limit).await);
+                    all.items.extend(page.await?.items);
+                }
+                all
+            }
+        };
+        drop(progress);
+        let report = RerunReport::new(change, page.items);
         if console.json() {
             console.document(&report)?;
             return Ok(report.exit());
@@ -142,95 +122,7 @@ impl RerunArgs {
             return Ok(report.exit());
         }
         report.print(console)?;
-        pages::say_more(next.as_deref(), console);
+        pages::say_more(page.next.as_deref(), console);
         Ok(report.exit())
-    }
-
-    /// The selected executions, and the cursor of further ones.
-    async fn subjects(
-        self,
-        client: &Client,
-        console: &Console,
-    ) -> Result<(Vec<RerunSubject>, Option<String>), CliError> {
-        let _progress = console.progress("listing");
-        if !self.ids.is_empty() {
-            let mut subjects = Vec::new();
-            for id in &self.ids {
-                subjects.push(match client.invocation(id).await {
-                    Ok(invocation) => invocation.into(),
-                    Err(ClientError::Refused(problem)) if problem.status == 404 => {
-                        RerunSubject::missing(id, problem.detail.clone())
-                    }
-                    Err(error) => return Err(error.into()),
-                });
-            }
-            return Ok((subjects, None));
-        }
-        let names_calls = self.function.is_some() || self.filter.prefix.is_some();
-        let query = InvocationQuery {
-            module: self.function.as_ref().map(|function| function.module.clone()),
-            function: self.function.as_ref().map(|function| function.name.clone()),
-            roots: (!names_calls).then_some(true),
-            ..self.filter.query()
-        };
-        let ask = async |after, limit| {
-            let query = InvocationQuery { after, limit: Some(limit), ..query.clone() };
-            let mut page = client.list(&query).await?;
-            let is_meant = |target: &str| self.function.as_ref().is_none_or(|it| it.is_in(target));
-            page.items.retain(|item| is_meant(&item.target));
-            self.filter.retain(&mut page);
-            Ok(page)
-        };
-        let page = self.pages.read(ask).await?;
-        let unreadable = page.unreadable.into_iter().map(RerunSubject::from);
-        Ok((page.items.into_iter().map(RerunSubject::from).chain(unreadable).collect(), page.next))
-    }
-}
-
-/// Runs the executions, several at a time. The rows are in the order of the executions.
-async fn rows(
-    client: &Client,
-    request: &ForkInvocation,
-    subjects: Vec<RerunSubject>,
-    console: &Console,
-) -> Result<Vec<RerunRow>, CliError> {
-    let all = subjects.len();
-    let progress = console.progress(format!("running {all} executions again"));
-    let one = |subject: RerunSubject| async move {
-        match subject.skipped() {
-            Some(row) => Ok(row),
-            None => subject.row(client.fork(&subject.id, request).await),
-        }
-    };
-    let mut rows = Vec::new();
-    let mut running = stream::iter(subjects.into_iter().map(one)).buffered(CONCURRENT);
-    while let Some(row) = running.try_next().await? {
-        rows.push(row);
-        progress.say(format!("running {} of {all} executions again", rows.len()));
-    }
-    Ok(rows)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::FunctionName;
-
-    #[test]
-    fn a_function_is_found_by_its_module_and_its_object() {
-        let name = |text| FunctionName::read(text).expect("it is a name");
-        for (text, target, is_it) in [
-            ("shop/order", "wasm://shop/order", true),
-            ("wasm://shop/order", "wasm://shop/order", true),
-            ("shop/order", "wasm://shop/reorder", false),
-            ("agent/say", "wasm://agent/Chat@ada/say", false),
-            ("agent/Chat/say", "wasm://agent/Chat@ada/say", true),
-            ("agent/Chat/say", "wasm://agent/Room@ada/say", false),
-            ("agent/Chat/say", "wasm://agent/say", false),
-        ] {
-            assert_eq!(name(text).is_in(target), is_it, "{text} {target}");
-        }
-        for text in ["order", "shop/", "/order", "a/b/c/d", ""] {
-            assert!(FunctionName::read(text).is_err(), "{text}");
-        }
     }
 }

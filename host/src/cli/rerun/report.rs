@@ -1,14 +1,11 @@
 //! The report on recorded executions that were run again: rows, sums, and groups of equal
 //! differences.
 
-use segno_api::model::UnansweredPolicy;
+use segno_api::model::{RerunRow, RerunVerdict, UnansweredPolicy};
+use segno_client::{RerunGroup, RerunSums};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{
-    row::{RerunRow, RerunVerdict, document},
-    sums::{RerunGroup, RerunSums, executions},
-};
 use crate::cli::{
     CliError, Console, Exit,
     console::{BOLD, CYAN, DIM},
@@ -76,7 +73,7 @@ impl RerunReport {
     pub(super) fn print(&self, console: &mut Console) -> Result<(), CliError> {
         console.table(&self.table())?;
         console.line("")?;
-        let sums = console.paint(BOLD, &self.sums.in_words());
+        let sums = console.paint(BOLD, &self.sums.in_words(&length(self.sums.duration_ms)));
         console.paragraph("", &sums, 2)?;
         for group in &self.groups {
             self.print_group(group, console)?;
@@ -119,8 +116,8 @@ impl RerunReport {
     fn print_group(&self, group: &RerunGroup, console: &mut Console) -> Result<(), CliError> {
         console.line("")?;
         let verdict = console.paint(BOLD, group.verdict.as_str());
-        let (difference, count) =
-            (plain_lines(&group.difference, 2), executions(group.executions.len()));
+        let difference = plain_lines(&group.difference, 2);
+        let count = RerunGroup::count_in_words(group.executions.len());
         console.paragraph("", &format!("{verdict}  {count}: {difference}"), 2)?;
         let ids = group.executions.iter().take(NAMED).map(|id| plain(id));
         let ids = ids.collect::<Vec<_>>().join(", ");
@@ -146,8 +143,9 @@ impl RerunReport {
                         let cells = [id, plain(path), short(before), short(after)];
                         table.row(cells.map(TextCell::from));
                     };
+                    let value = RerunRow::outcome_value;
                     if output.path != "$" {
-                        line("$", Some(&document(before)), Some(&document(after)));
+                        line("$", Some(&value(before)), Some(&value(after)));
                     }
                     line(&output.path, output.before.as_ref(), output.after.as_ref());
                 }
@@ -184,14 +182,33 @@ fn short(value: Option<&Value>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use segno_api::model::OutcomeView;
+    use std::collections::BTreeMap;
+
+    use segno_api::model::{OutcomeView, ValueDifference};
     use serde_json::json;
 
-    use super::{
-        super::{path::ValueDifference, sums::tests::row},
-        *,
-    };
+    use super::*;
     use crate::cli::tests::WrittenBytes;
+
+    fn row(id: &str, verdict: RerunVerdict, difference: Option<&str>) -> RerunRow {
+        RerunRow {
+            id: id.to_owned(),
+            function: "m/f".to_owned(),
+            verdict,
+            before: None,
+            after: None,
+            answered: 2,
+            unanswered: 1,
+            left_out: 0,
+            recorded_cost: BTreeMap::new(),
+            cost: BTreeMap::new(),
+            duration_ms: Some(1_000),
+            difference: difference.map(str::to_owned),
+            reason: None,
+            asks: None,
+            output: None,
+        }
+    }
 
     fn report(rows: &[(&str, RerunVerdict, Option<&str>)]) -> RerunReport {
         let change =
@@ -206,7 +223,11 @@ mod tests {
         let before = json!({ "items": ["x".repeat(90), "tea"], "total": 120 });
         let after = json!({ "items": ["x".repeat(90), "cup"], "total": 80 });
         let differs = RerunRow {
-            output: ValueDifference::first(&before, &after),
+            output: Some(ValueDifference {
+                path: "$.items[1]".to_owned(),
+                before: Some(json!("tea")),
+                after: Some(json!("cup")),
+            }),
             before: Some(outcome(before)),
             after: Some(outcome(after)),
             ..row("order-1", RerunVerdict::Differs, Some("another outcome at $.items[1]"))

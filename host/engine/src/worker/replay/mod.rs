@@ -17,6 +17,7 @@ pub use cost::{CostChange, CostMeter};
 pub use follow::Follower;
 pub use held_journal::CompleteJournal;
 pub use open_places::{OpenPlace, open_places};
+pub use pace::ReplayPacer;
 pub use rehearsal::ReplaySetup;
 pub(crate) use rehearsal::{find_workflow, why_not};
 pub use replayer::{JournalSource, ReplayFailure, Replayer, StartParameters};

@@ -8,7 +8,7 @@ use crate::host::Host;
 
 /// Paces background replays: while executions of this host make progress, it sleeps for as long as
 /// it computed.
-pub(super) struct ReplayPacer<'a> {
+pub struct ReplayPacer<'a> {
     host: &'a Host,
     /// The instant of the last rest.
     since: Duration,
@@ -21,13 +21,13 @@ const PIECE: Duration = Duration::from_millis(1);
 
 impl<'a> ReplayPacer<'a> {
     /// Starts the pace now.
-    pub(super) fn new(host: &'a Host) -> Self {
+    pub fn new(host: &'a Host) -> Self {
         let written = host.metrics.worker.written();
         Self { host, since: host.env.clock.elapsed(), written }
     }
 
     /// Rests between two replays, if needed.
-    pub(super) async fn rest(&mut self) {
+    pub async fn rest(&mut self) {
         let computed = self.host.env.clock.elapsed().saturating_sub(self.since);
         if computed < PIECE {
             return tokio::task::yield_now().await;

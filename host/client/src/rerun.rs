@@ -2,11 +2,9 @@
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
+use segno_model::{RerunRow, RerunVerdict, add_costs, costs_in_words};
 use serde::Serialize;
 use serde_json::Number;
-
-use super::row::{RerunRow, RerunVerdict};
-use crate::cli::{budget, time::length};
 
 /// The verdicts in the order of the sums, each with its words.
 const VERDICTS: [(RerunVerdict, &str); 6] = [
@@ -20,45 +18,56 @@ const VERDICTS: [(RerunVerdict, &str); 6] = [
 
 /// The sums over all executions.
 #[derive(Debug, Default, PartialEq, Serialize)]
-pub(super) struct RerunSums {
-    pub(super) executions: usize,
-    pub(super) same: usize,
-    pub(super) differs: usize,
-    pub(super) failed: usize,
-    pub(super) diverged: usize,
-    pub(super) unanswered: usize,
-    pub(super) skipped: usize,
+pub struct RerunSums {
+    /// Number of executions.
+    pub executions: usize,
+    /// Number of executions that end as recorded.
+    pub same: usize,
+    /// Number of executions that end with another outcome.
+    pub differs: usize,
+    /// Number of executions that fail, and did not before.
+    pub failed: usize,
+    /// Number of executions that do not repeat the first records.
+    pub diverged: usize,
+    /// Number of executions that wait for something that was not recorded.
+    pub unanswered: usize,
+    /// Number of executions that were not run.
+    pub skipped: usize,
     /// Number of commands that recordings answered.
-    pub(super) answered_commands: u64,
+    pub answered_commands: u64,
     /// Number of commands without a recorded answer.
-    pub(super) unanswered_commands: u64,
+    pub unanswered_commands: u64,
     /// The costs that the calls of the recorded executions reported, by unit.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) recorded_cost: BTreeMap<String, Number>,
+    pub recorded_cost: BTreeMap<String, Number>,
     /// The costs of those calls whose results the new runs have.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) cost: BTreeMap<String, Number>,
+    pub cost: BTreeMap<String, Number>,
     /// Length of the recorded executions that were run.
-    pub(super) duration_ms: i64,
+    pub duration_ms: i64,
 }
 
 /// Executions with the same verdict and the same difference.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(super) struct RerunGroup {
-    pub(super) verdict: RerunVerdict,
-    pub(super) difference: String,
-    pub(super) executions: Vec<String>,
+pub struct RerunGroup {
+    /// The verdict.
+    pub verdict: RerunVerdict,
+    /// The difference, in general words.
+    pub difference: String,
+    /// Ids of the executions.
+    pub executions: Vec<String>,
 }
 
 impl RerunSums {
-    pub(super) fn of(rows: &[RerunRow]) -> Self {
+    /// Adds up the rows.
+    pub fn of(rows: &[RerunRow]) -> Self {
         let mut sums = Self { executions: rows.len(), ..Self::default() };
         for row in rows {
             *sums.count_mut(row.verdict) += 1;
             sums.answered_commands += u64::from(row.answered);
             sums.unanswered_commands += u64::from(row.unanswered);
-            budget::add_costs(&mut sums.recorded_cost, &row.recorded_cost);
-            budget::add_costs(&mut sums.cost, &row.cost);
+            add_costs(&mut sums.recorded_cost, &row.recorded_cost);
+            add_costs(&mut sums.cost, &row.cost);
             if row.verdict != RerunVerdict::Skipped {
                 sums.duration_ms += row.duration_ms.unwrap_or_default();
             }
@@ -88,33 +97,32 @@ impl RerunSums {
         }
     }
 
-    /// Formats the sums as sentences.
-    pub(super) fn in_words(&self) -> String {
+    /// Formats the sums as sentences. `length` formats the length of the recorded executions.
+    pub fn in_words(&self, length: &str) -> String {
         let counts = VERDICTS.iter().map(|(verdict, words)| (self.count(*verdict), words));
         let counts = counts.filter(|(count, _)| *count > 0);
         let counts: Vec<String> = counts.map(|(count, words)| format!("{count} {words}")).collect();
-        let all = executions(self.executions);
+        let all = RerunGroup::count_in_words(self.executions);
         let (answered, new) = (self.answered_commands, self.unanswered_commands);
         let cost = match self.recorded_cost.is_empty() {
             true => String::new(),
             false => {
-                let [recorded, taken] =
-                    [&self.recorded_cost, &self.cost].map(budget::costs_in_words);
+                let [recorded, taken] = [&self.recorded_cost, &self.cost].map(costs_in_words);
                 let taken = if taken.is_empty() { "nothing".to_owned() } else { taken };
                 format!(" Recorded cost: {recorded}; of it taken over: {taken}.")
             }
         };
         format!(
-            "{all}: {}. Commands: {answered} answered from recordings, {new} new. Recorded in {}.{cost}",
+            "{all}: {}. Commands: {answered} answered from recordings, {new} new. Recorded in {length}.{cost}",
             counts.join(", "),
-            length(self.duration_ms)
         )
     }
 }
 
 impl RerunGroup {
-    /// Groups the executions that do not end as recorded by equal differences.
-    pub(super) fn all(rows: &[RerunRow]) -> Vec<Self> {
+    /// Groups the executions that do not end as recorded by equal differences: the largest group
+    /// first, and what was skipped last.
+    pub fn all(rows: &[RerunRow]) -> Vec<Self> {
         let mut groups: BTreeMap<(RerunVerdict, &str), Vec<String>> = BTreeMap::new();
         for row in rows {
             if let Some(difference) = &row.difference {
@@ -133,25 +141,21 @@ impl RerunGroup {
         });
         groups
     }
-}
 
-/// Formats a number of executions.
-pub(super) fn executions(count: usize) -> String {
-    match count {
-        1 => "1 execution".to_owned(),
-        _ => format!("{count} executions"),
+    /// Formats a number of executions.
+    pub fn count_in_words(count: usize) -> String {
+        match count {
+            1 => "1 execution".to_owned(),
+            _ => format!("{count} executions"),
+        }
     }
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
 
-    pub(in crate::cli::rerun) fn row(
-        id: &str,
-        verdict: RerunVerdict,
-        difference: Option<&str>,
-    ) -> RerunRow {
+    fn row(id: &str, verdict: RerunVerdict, difference: Option<&str>) -> RerunRow {
         RerunRow {
             id: id.to_owned(),
             function: "m/f".to_owned(),
@@ -200,7 +204,7 @@ pub(super) mod tests {
         assert_eq!((sums.executions, sums.same, sums.unanswered, sums.skipped), (8, 1, 2, 3));
         assert_eq!(sums.duration_ms, 5_000, "skipped ones do not count");
         assert_eq!(
-            sums.in_words(),
+            sums.in_words("5.0 s"),
             "8 executions: 1 the same, 1 with another outcome, 1 failed, 2 without an answer, 3 skipped. Commands: 16 answered from recordings, 8 new. Recorded in 5.0 s."
         );
     }

@@ -1,29 +1,15 @@
 //! The first difference of two JSON values.
 
-use serde::Serialize;
 use serde_json::Value;
 
-/// The first place at which two values differ.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct ValueDifference {
-    /// The path of the place, such as `$.items[2].name`.
-    pub(super) path: String,
-    /// The value there before. Absent if there was none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) before: Option<Value>,
-    /// The value there after. Absent if there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) after: Option<Value>,
-}
+use crate::model::ValueDifference;
 
-impl ValueDifference {
-    /// The first difference, in the order of lists and of sorted names. `None` if the values are
-    /// equal.
-    pub(super) fn first(before: &Value, after: &Value) -> Option<Self> {
-        let mut path = "$".to_owned();
-        let (before, after) = descend(Some(before), Some(after), &mut path)?;
-        Some(Self { path, before: before.cloned(), after: after.cloned() })
-    }
+/// Finds the first difference, in the order of lists and of sorted names. `None` if the values are
+/// equal.
+pub(super) fn first_difference(before: &Value, after: &Value) -> Option<ValueDifference> {
+    let mut path = "$".to_owned();
+    let (before, after) = descend(Some(before), Some(after), &mut path)?;
+    Some(ValueDifference { path, before: before.cloned(), after: after.cloned() })
 }
 
 /// The values at the first difference, either of which may be absent. Its path is added to `path`.
@@ -92,10 +78,10 @@ mod tests {
             (json!({ "": 1 }), json!({ "": 2 }), "$[\"\"]", (Some(json!(1)), Some(json!(2)))),
             (json!([]), json!({}), "$", (Some(json!([])), Some(json!({})))),
         ] {
-            let found = ValueDifference::first(&before, &after).expect("they differ");
+            let found = first_difference(&before, &after).expect("they differ");
             assert_eq!(found.path, path, "{before} {after}");
             assert_eq!((found.before, found.after), values, "{before} {after}");
         }
-        assert_eq!(ValueDifference::first(&json!({ "a": [] }), &json!({ "a": [] })), None);
+        assert_eq!(first_difference(&json!({ "a": [] }), &json!({ "a": [] })), None);
     }
 }
