@@ -72,6 +72,26 @@ async fn an_assistant_follows_an_execution_and_gives_its_approval() {
         .await;
     assert!(text.contains("nothing was stored"), "{text}");
     assert_eq!(fork["same_end"], false, "{fork}");
+    let rerun = json!({"function": "approval/approval", "labels": []});
+    let (text, same) = session.call("rerun", rerun.clone()).await;
+    assert!(text.starts_with("1 execution: 1 the same. Commands: "), "{text}");
+    assert_eq!((&same["verdicts"], &same["groups"]), (&json!({"same": 1}), &json!([])), "{same}");
+    let mut other = rerun;
+    other["set"] = json!([{"command": 0, "value": "refuse"}]);
+    let (text, differs) = session.call("rerun", other).await;
+    assert!(text.contains("\"approve\" → \"refuse\""), "{text}");
+    let group = &differs["groups"][0];
+    assert_eq!((&group["ids"], &group["count"]), (&json!(["report-1"]), &json!(1)), "{differs}");
+    let [again] = differs["next"].as_array().expect("next calls").as_slice() else {
+        panic!("{differs}")
+    };
+    assert_eq!(again["tool"], "fork_dry_run");
+    let (text, _) = session.call("fork_dry_run", again["arguments"].clone()).await;
+    assert!(text.contains("nothing was stored"), "{text}");
+    let refused = session.fails("rerun", json!({"function": "approval"})).await;
+    assert!(refused.contains("MODULE/FUNCTION"), "{refused}");
+    let refused = session.fails("rerun", json!({"module": "nothing"})).await;
+    assert!(refused.contains("unknown-module"), "{refused}");
     let (_, checked) = session
         .call("check_module", json!({"module": "approval", "candidate": "approval", "ended": 5}))
         .await;

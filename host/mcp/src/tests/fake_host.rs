@@ -46,7 +46,11 @@ fn invocation() -> Value {
     for (name, value) in json!({
         "version": 1, "cancel": "none", "signals": 0, "waits_count": 1,
         "waits": [{"id": "order-1001/p/approved", "kind": "promise"}],
-        "awaited_by": [], "children": [], "labels": {}, "input": {"order": "x".repeat(5_000)},
+        "awaited_by": [], "children": [], "labels": {},
+        "budget": [{"id": "order-1001", "units": {
+            "tokens": {"limit": 100, "spent": 75, "remaining": 25},
+        }}],
+        "input": {"order": "x".repeat(5_000)},
     })
     .as_object()
     .expect("an object")
@@ -132,6 +136,13 @@ fn answer(method: &str, path: &str) -> (u16, Value) {
                    "module": "00", "created": false,
                    "dry_run": {"steps": [], "end": "waits", "same_end": false}})
         }
+        ("POST", "/v1/rerun") => page(json!([{
+            "id": "order-1001", "function": "shop/order", "verdict": "differs", "answered": 3,
+            "unanswered": 0, "left_out": 0, "recorded_cost": {"tokens": 7}, "cost": {"tokens": 5},
+            "duration_ms": 2_000, "difference": "another outcome at $.total",
+            "reason": "another outcome at $.total",
+            "output": {"path": "$.total", "before": 120, "after": 80},
+        }])),
         ("POST", "/v1/modules/shop/check") => json!({"candidate": "11", "items": [], "ended": 0}),
         ("POST", "/v1/promises/order-1001%2Fp%2Fapproved/resolve") => {
             json!({"id": "order-1001/p/approved", "state": "resolved", "value": true, "tags": {},

@@ -10,7 +10,7 @@ use self::fake_host::{McpSession, text};
 use crate::WritePermission;
 
 /// A call of every tool that reads, with the part of its text that the host's answer has.
-const READS: [(&str, &str, &str); 20] = [
+const READS: [(&str, &str, &str); 21] = [
     ("host_status", "{}", "ready; executions: 1 suspended; modules: 1"),
     ("list_executions", "{}", "order-1001  shop/order  suspended"),
     ("inspect_execution", r#"{"id": "order-1001"}"#, "waits for promise order-1001/p/approved"),
@@ -32,6 +32,11 @@ const READS: [(&str, &str, &str); 20] = [
     ("replay_execution", r#"{"id": "order-1001"}"#, "identical, 3 of 3 records repeated"),
     ("check_module", r#"{"module": "shop", "candidate": "11"}"#, "nothing is in flight"),
     ("fork_dry_run", r#"{"id": "order-1001", "at": 1}"#, "dry run waits; nothing was stored"),
+    (
+        "rerun",
+        r#"{"function": "shop/order", "module": "11"}"#,
+        "1 execution: 1 with another outcome. Commands: 3 answered from recordings, 0 new. Recorded in 2 s. Recorded cost: tokens 7; of it taken over: tokens 5.",
+    ),
     ("verify_workflow", r#"{"path": "a.wasm", "function": "f"}"#, "1 findings in 7 runs"),
     ("search_docs", r#"{"query": "idempotency key"}"#, "idempotency"),
     ("read_doc", r#"{"name": "rules"}"#, "# The rules of a workflow"),

@@ -34,19 +34,19 @@ pub(crate) struct ForkDryRun {
 }
 
 /// A result of a command: a value, or a failure.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ReplacedResult {
+pub(super) struct ReplacedResult {
     /// Index of the command.
     command: u32,
     /// The value (default: null).
     #[serde(default)]
     value: Value,
     /// Message of the failure, in place of a value.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     failure: Option<String>,
     /// Code of the failure (default 500).
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     code: Option<u32>,
 }
 

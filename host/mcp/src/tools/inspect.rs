@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use segno_model::{Invocation, InvocationState, OutcomeView, Wait};
+use segno_model::{
+    BudgetAccount, BudgetUnit, Invocation, InvocationState, OutcomeView, Wait, costs_in_words,
+};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Number, json};
 
 use crate::{
     access::HostAccess,
@@ -59,11 +61,36 @@ pub(crate) struct InspectedExecution {
     parent: Option<String>,
     /// Number of records in the journal.
     records: u32,
+    /// The budgets that it draws on, the nearest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    budgets: Vec<BudgetLine>,
+    /// The cost that its last attempt reported, by unit.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    cost: BTreeMap<String, Number>,
     /// Names of sagas that have or had something to undo.
     sagas: Vec<String>,
     created_at_ms: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     settled_at_ms: Option<i64>,
+}
+
+/// The budget of an execution.
+#[derive(Debug, Serialize, JsonSchema)]
+struct BudgetLine {
+    /// Id of the execution that the budget belongs to.
+    id: String,
+    units: BTreeMap<String, BudgetLineUnit>,
+    /// The budget on one line.
+    #[serde(skip)]
+    line: String,
+}
+
+/// Limit and use of a unit.
+#[derive(Debug, Serialize, JsonSchema)]
+struct BudgetLineUnit {
+    limit: Number,
+    spent: Number,
+    remaining: Number,
 }
 
 /// An awaited promise.
@@ -82,6 +109,16 @@ struct CallLine {
     id: String,
     target: String,
     state: String,
+}
+
+impl From<BudgetAccount> for BudgetLine {
+    fn from(of: BudgetAccount) -> Self {
+        let line = of.line();
+        let unit =
+            |BudgetUnit { limit, spent, remaining }| BudgetLineUnit { limit, spent, remaining };
+        let units = of.units.into_iter().map(|(name, of)| (name, unit(of)));
+        Self { id: of.id, units: units.collect(), line }
+    }
 }
 
 impl From<Wait> for WaitLine {
@@ -114,6 +151,8 @@ impl InspectedExecution {
             labels: of.labels,
             parent: of.parent,
             records: of.journal_len,
+            budgets: of.budget.into_iter().map(BudgetLine::from).collect(),
+            cost: of.cost,
             sagas: of.sagas,
             created_at_ms: of.created_at_ms,
             settled_at_ms: of.settled_at_ms,
@@ -129,6 +168,10 @@ impl InspectedExecution {
         lines.extend(self.outcome.iter().map(|outcome| format!("outcome: {}", outcome.line())));
         if self.attempt > 0 {
             lines.push(format!("{} failed attempts since the last progress", self.attempt));
+        }
+        lines.extend(self.budgets.iter().map(|budget| format!("budget: {}", budget.line)));
+        if !self.cost.is_empty() {
+            lines.push(format!("cost: {}", costs_in_words(&self.cost)));
         }
         lines.extend(self.note.iter().map(|note| format!("note: {note}")));
         lines.extend(self.waits.iter().map(|wait| {
@@ -148,7 +191,7 @@ impl HostTool for InspectExecution {
     type Output = InspectedExecution;
     const NAME: &'static str = "inspect_execution";
     const TITLE: &'static str = "Inspect an execution";
-    const ABOUT: &'static str = "One execution: state, input, outcome, last error, what it waits for, its calls and labels. The resource segno://executions/ID has all of it whole.";
+    const ABOUT: &'static str = "One execution: state, input, outcome, last error, what it waits for, its calls, labels and budgets. The resource segno://executions/ID has all of it whole.";
     const EFFECT: ToolEffect = ToolEffect::Reads;
 
     async fn call(

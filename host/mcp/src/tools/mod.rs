@@ -13,6 +13,7 @@ mod logs;
 mod modules;
 mod objects;
 mod replay;
+mod rerun;
 mod result;
 mod schedules;
 mod settle;
@@ -47,6 +48,7 @@ static TOOLS: LazyLock<Vec<ToolEntry>> = LazyLock::new(|| {
         ToolEntry::of::<replay::ReplayExecution>(),
         ToolEntry::of::<check::CheckModule>(),
         ToolEntry::of::<fork::ForkDryRun>(),
+        ToolEntry::of::<rerun::RerunExecutions>(),
         ToolEntry::of::<verify::VerifyWorkflow>(),
         ToolEntry::of::<docs::SearchDocs>(),
         ToolEntry::of::<docs::ReadDoc>(),
