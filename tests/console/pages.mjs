@@ -7,7 +7,7 @@ await populate();
 const browser = await open();
 const { page, faults } = browser;
 const text = (selector = 'main') => page.locator(selector).innerText();
-const PAGES = ['', 'executions/doc-1', 'executions/doc-1/journal', 'executions/doc-1/logs', 'executions/fan-1/tree', 'executions/run-1/graph', 'executions/broken-1', 'executions/declined-1', 'executions/pack-8', 'executions/trip-1/sagas', 'executions/sum-1', 'executions/sum-1%2Fg%2F1', 'executions/early-1', 'schedules/each-second', 'compare/doc-1/doc-2', 'inbox', 'promises/approval-7', 'modules', 'modules/approval', 'modules/approval/check', 'start/approval/approval', 'schedules', 'objects', 'objects/signup/Signup/ada', 'limits', 'limits/reports/report', 'events', 'tasks', 'tasks?state=pending', 'host'];
+const PAGES = ['', 'executions/doc-1', 'executions/doc-1/journal', 'executions/doc-1/logs', 'executions/fan-1/tree', 'executions/run-1/graph', 'executions/broken-1', 'executions/declined-1', 'executions/pack-8', 'executions/trip-1/sagas', 'executions/sum-1', 'executions/sum-1%2Fg%2F1', 'executions/early-1', 'schedules/each-second', 'compare/doc-1/doc-2', 'inbox', 'promises/approval-7', 'modules', 'modules/approval', 'modules/approval/check', 'rerun?function=fan-out%2Ffan_out', 'start/approval/approval', 'schedules', 'objects', 'objects/signup/Signup/ada', 'limits', 'limits/reports/report', 'events', 'tasks', 'tasks?state=pending', 'host'];
 
 await checks({
   'the root of the host leads a browser to the console': async () => {
@@ -151,6 +151,61 @@ await checks({
     await fails.locator('a.id', { hasText: 'doc-1' }).waitFor();
     assert.match(await fails.innerText(), /approval/);
     await page.locator('[role="status"]', { hasText: /fail/ }).waitFor();
+  },
+
+  'executions are run again, page by page, and nothing is stored': async () => {
+    const status = (part) => page.locator('[role="status"]:not([aria-busy])', { hasText: part }).waitFor();
+    const run = () => page.getByRole('button', { name: 'Run', exact: true }).click();
+    const calls = async () => (await api('GET', '/v1/invocations?limit=1000')).items.length;
+    const before = await calls();
+    await visit(page, 'executions/fan-1');
+    await page.getByRole('link', { name: 'rerun', exact: true }).click();
+    await page.waitForURL(/rerun\?function=fan-out%2Ffan_out$/);
+    assert.equal(await page.getByLabel('Function').inputValue(), 'fan-out/fan_out');
+    await run();
+    await status('1 execution: 1 the same');
+    await page.locator('tr', { hasText: 'fan-1' }).filter({ hasText: 'same' }).waitFor();
+    assert.match(await text('.facts'), /12 answered, 0 new/);
+    assert.equal(await page.locator('main > .command code').innerText(), '$ segno rerun --function fan-out/fan_out --limit 20');
+
+    await page.getByLabel('Module to run').selectOption('hello');
+    await run();
+    await status('1 execution: 1 failed');
+    await page.waitForURL(/module=hello/);
+    await page.locator('article', { hasText: 'has no workflow' }).locator('a.id', { hasText: 'fan-1' }).waitFor();
+
+    await visit(page, 'rerun');
+    await page.getByLabel('Label').fill('nothing=here');
+    await run();
+    await page.locator('.empty', { hasText: 'No executions match' }).waitFor();
+    browser.allow('status of 400');
+    await page.getByLabel('Function').fill('approval');
+    await run();
+    await page.locator('.failed', { hasText: 'MODULE/FUNCTION' }).waitFor();
+
+    // Pages follow each other up to the number that was asked for.
+    let requests = 0;
+    const counted = (request) => (requests += request.url().endsWith('/v1/rerun') ? 1 : 0);
+    page.on('request', counted);
+    await visit(page, 'rerun?count=11');
+    await run();
+    await status('11 executions');
+    assert.equal(requests, 2);
+    page.off('request', counted);
+    await page.locator('table a.id').first().click();
+    await page.waitForURL(/executions\//);
+    assert.equal(await calls(), before);
+
+    // It ends with the page.
+    let ended = '';
+    page.on('requestfailed', (request) => (ended ||= request.url().endsWith('/v1/rerun') ? request.failure().errorText : ''));
+    await page.route('**/v1/rerun', () => {});
+    await visit(page, 'rerun');
+    await run();
+    await page.getByRole('button', { name: 'Stop' }).waitFor();
+    await page.getByRole('link', { name: 'Modules', exact: true }).click();
+    await until('the request is given up', () => ended === 'net::ERR_ABORTED');
+    await page.unroute('**/v1/rerun');
   },
 
   'an execution shows why it waits, its steps, its records, what it logged and called': async () => {

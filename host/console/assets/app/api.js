@@ -39,7 +39,7 @@ export function withQuery(to, query = {}) {
 }
 
 export const get = (to, query, signal) => ask('GET', withQuery(to, query), undefined, signal);
-export const post = (to, body = {}) => ask('POST', to, body);
+export const post = (to, body = {}, signal) => ask('POST', to, body, signal);
 export const put = (to, body) => ask('PUT', to, body);
 export const patch = (to, body) => ask('PATCH', to, body);
 export const remove = (to) => ask('DELETE', to);

@@ -14,6 +14,7 @@ import { Modules } from './pages/modules.js';
 import { Module } from './pages/module.js';
 import { Check } from './pages/check.js';
 import { Compare } from './pages/compare.js';
+import { Rerun } from './pages/rerun.js';
 import { Start } from './pages/start.js';
 import { Schedule } from './pages/schedule.js';
 import { Schedules } from './pages/schedules.js';
@@ -39,6 +40,8 @@ function Page({ at: { parts, query } }) {
     case 'modules':
       if (rest[1] === 'check') return html`<${Check} key=${rest.join('/')} name=${id} candidate=${rest[2]} />`;
       return id === undefined ? html`<${Modules} />` : html`<${Module} key=${id} name=${id} />`;
+    case 'rerun':
+      return html`<${Rerun} query=${query} />`;
     case 'start':
       return html`<${Start} key=${rest.join('/')} module=${id} name=${rest[1]} query=${query} />`;
     case 'schedules':

@@ -11,6 +11,7 @@ const PAGES = [
   ['executions', 'Executions'],
   ['inbox', 'Inbox'],
   ['modules', 'Modules'],
+  ['rerun', 'Rerun'],
   ['schedules', 'Schedules'],
   ['objects', 'Objects'],
   ['limits', 'Limits'],

@@ -48,7 +48,7 @@ function Function_({ of, module, alias }) {
   const [object, method] = of.name.includes('/') ? of.name.split('/') : [];
   return html`<section class="card">
     <header><h3><${Text} text=${of.name} /></h3><span class="tag">${of.kind}</span>${of.access && html`<span class="tag">${of.access}</span>`}${of.limit && html`<${Link} to=${['limits', alias || module, of.name]} class="tag">limited<//>`}
-      <span class="grow"></span>${alias && html`<${Link} to=${[]} query=${{ module: alias, function: of.name, calls: 'true' }}>executions<//>`} ${alias && html`<${Link} to=${['start', alias, of.name]} class="button">Start …<//>`}</header>
+      <span class="grow"></span>${alias && html`<${Link} to=${[]} query=${{ module: alias, function: of.name, calls: 'true' }}>executions<//>`} ${alias && of.kind === 'workflow' && html`<${Link} to=${['rerun']} query=${{ function: `${alias}/${of.name}` }}>rerun<//>`} ${alias && html`<${Link} to=${['start', alias, of.name]} class="button">Start …<//>`}</header>
     ${of.summary && html`<p><${Text} text=${of.summary} most=${600} more /></p>`}
     <${Facts} facts=${[object && ['Object', html`<${Text} text=${`${object}, its function ${method}`} />`], of.timeout_ms && ['Time limit', length(of.timeout_ms)], of.retry && ['Retries', retry(of.retry)]]} />
     <details><summary>schemas${of.messages?.length || of.handlers?.length ? ', messages and handlers' : ''}</summary>
