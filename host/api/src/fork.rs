@@ -9,29 +9,18 @@ use segno_core::{
     invocation::CommandKind,
     json,
     reply::Reply,
-    stream::StreamDifference,
     value::Tags,
 };
-use segno_engine::{
-    values,
-    worker::{
-        commands,
-        fork::{
-            self, AnswerSource, DryRun as Run, DryRunEnd, DryRunStream, ForkError, ForkPrefix,
-            ForkedInvocation, GivenOutcome, MissingAnswer, ReplayedFork, StreamMatch,
-        },
-    },
+use segno_engine::worker::fork::{
+    ForkError, ForkPrefix, ForkedInvocation, GivenOutcome, ReplayedFork,
 };
 use segno_guest::{Failure, Outcome, Payload};
 
 use super::{
     Api, ApiError,
     body::{JsonBody, PathSegment},
-    budgets,
-    model::{
-        DryAnswer, DryEnd, DryRun, DryStep, DryStream, FailureView, ForkInvocation, Forked,
-        ForkedFrom, GivenResult, LeftOutCommand, OutcomeView, UnansweredPolicy,
-    },
+    dry_run,
+    model::{FailureView, ForkInvocation, Forked, ForkedFrom, GivenResult, UnansweredPolicy},
     problem_kind as kind,
     refusals::Refusals,
     replay::{found, not_replayed},
@@ -92,9 +81,8 @@ pub(crate) async fn fork(
         dry_run: None,
     };
     if request.dry_run {
-        let missing = missing(request.unanswered);
-        let run = fork::forward(&api.host, &prefix, replayed, missing).await;
-        forked.dry_run = Some(shown(run.map_err(not_forked)?));
+        let run = dry_run::forward(&api, &prefix, replayed, request.unanswered).await?;
+        forked.dry_run = Some(run);
         return Ok((StatusCode::OK, Json(forked)));
     }
     let fork = replayed.into_fork(&api.host, &prefix).await.map_err(not_forked)?;
@@ -125,41 +113,15 @@ impl ForkModule {
     }
 }
 
-/// A change with which executions are run again in memory.
-#[derive(Debug)]
-pub(super) struct DryRunChange {
-    /// Number of records that each begins with.
-    pub(super) at: u32,
-    /// Results that replace recorded ones.
-    pub(super) set: Vec<GivenOutcome>,
-    /// The module. `None`: the one to which each is pinned.
-    pub(super) module: Option<ForkModule>,
-    pub(super) unanswered: UnansweredPolicy,
-}
-
-/// Runs an execution again in memory. Nothing is stored.
-pub(super) async fn dry_run(
-    api: &Api,
-    id: &PromiseId,
-    change: &DryRunChange,
-) -> Result<DryRun, ApiError> {
-    let prefix = ForkPrefix::for_dry_run(&api.host, id, change.at).await.map_err(not_forked)?;
-    let (module, new) = (change.module.as_ref(), free(api, id).await?);
-    let PreparedFork { prefix, replayed, .. } =
-        PreparedFork::new(api, prefix, &change.set, module, new).await?;
-    let run = fork::forward(&api.host, &prefix, replayed, missing(change.unanswered)).await;
-    Ok(shown(run.map_err(not_forked)?))
-}
-
 /// A fork whose module has repeated the records.
-struct PreparedFork {
-    prefix: ForkPrefix,
+pub(super) struct PreparedFork {
+    pub(super) prefix: ForkPrefix,
     module: Digest,
-    replayed: ReplayedFork,
+    pub(super) replayed: ReplayedFork,
 }
 
 impl PreparedFork {
-    async fn new(
+    pub(super) async fn new(
         api: &Api,
         mut prefix: ForkPrefix,
         set: &[GivenOutcome],
@@ -185,14 +147,6 @@ impl PreparedFork {
 /// Reads the results of a request.
 pub(super) fn given_results(set: &[GivenResult]) -> Result<Vec<GivenOutcome>, ApiError> {
     set.iter().map(given).collect()
-}
-
-fn missing(policy: UnansweredPolicy) -> MissingAnswer {
-    match policy {
-        UnansweredPolicy::Stop => MissingAnswer::Stop,
-        UnansweredPolicy::Fail => MissingAnswer::Fail,
-        UnansweredPolicy::Null => MissingAnswer::Null,
-    }
 }
 
 /// Returns the origin of an invocation; `None` if it is not a fork.
@@ -249,7 +203,7 @@ fn no_module(id: &PromiseId) -> ApiError {
     )
 }
 
-fn not_forked(error: ForkError) -> ApiError {
+pub(super) fn not_forked(error: ForkError) -> ApiError {
     let kind = match error {
         ForkError::Replay(error) => return not_replayed(error),
         ForkError::Impossible(_) => kind::NO_FORK_THERE,
@@ -273,7 +227,7 @@ fn not_forked(error: ForkError) -> ApiError {
 }
 
 /// Returns the first unused id of `{id}-f1`, `{id}-f2`, ….
-async fn free(api: &Api, id: &PromiseId) -> Result<PromiseId, ApiError> {
+pub(super) async fn free(api: &Api, id: &PromiseId) -> Result<PromiseId, ApiError> {
     for number in 1..=NUMBERED {
         let new = PromiseId::new(format!("{id}-f{number}"));
         if api.host.store.read().promise(&new).await?.is_none() {
@@ -284,90 +238,4 @@ async fn free(api: &Api, id: &PromiseId) -> Result<PromiseId, ApiError> {
         kind::ID_TAKEN,
         format!("`{id}-f1` to `{id}-f{NUMBERED}` are taken: name the id of the new one"),
     ))
-}
-
-fn shown(run: Run) -> DryRun {
-    let same_end = run.ends_as_recorded();
-    let named = |name: &str| Some(name.to_owned()).filter(|name| !name.is_empty());
-    let steps = run.steps.into_iter().map(|step| {
-        let (answered, of_command) = match step.answered.as_ref().map(|(by, _)| *by) {
-            Some(AnswerSource::Recorded(index)) => (DryAnswer::Recorded, Some(index.0)),
-            Some(AnswerSource::Clock) => (DryAnswer::Clock, None),
-            Some(AnswerSource::LeftOut) => (DryAnswer::LeftOut, None),
-            Some(AnswerSource::Policy) => (DryAnswer::Policy, None),
-            None => (DryAnswer::Open, None),
-        };
-        let told = step.answered.filter(|_| step.asked.kind.completes());
-        DryStep {
-            index: step.index.0,
-            command: step.asked.kind.name().to_owned(),
-            name: named(&step.asked.name),
-            request: commands::display(&step.asked.request),
-            answered,
-            of_command,
-            outcome: told.map(|(_, told)| outcome(&told)),
-            recorded: step.is_recorded,
-            known: step.is_known,
-        }
-    });
-    let left_out = run.left_out.into_iter().map(|(index, asked)| LeftOutCommand {
-        index: index.0,
-        command: asked.kind.name().to_owned(),
-        name: named(&asked.name),
-    });
-    let (end, ended, error) = match run.end {
-        DryRunEnd::Ended(told) => (DryEnd::Ended, Some(outcome(&told)), None),
-        DryRunEnd::Waits => (DryEnd::Waits, None, None),
-        DryRunEnd::Failed(error) => (DryEnd::Failed, None, Some(error.message())),
-    };
-    DryRun {
-        steps: steps.collect(),
-        end,
-        outcome: ended,
-        error,
-        recorded_outcome: run.recorded_end.as_ref().map(outcome),
-        same_end,
-        left_out: left_out.collect(),
-        recorded_cost: budgets::numbers(&run.recorded_cost),
-        cost: budgets::numbers(&run.cost),
-        streams: run.streams.into_iter().map(stream).collect(),
-    }
-}
-
-fn stream(of: DryRunStream) -> DryStream {
-    let (same, compared) =
-        (of.compared == StreamMatch::Equal, of.compared != StreamMatch::TooLarge);
-    let (differs_at, recorded, forked) = match of.compared {
-        StreamMatch::Differs(StreamDifference { position, first, second }) => {
-            (Some(position), first, second)
-        }
-        StreamMatch::Equal | StreamMatch::TooLarge => (None, Vec::new(), Vec::new()),
-    };
-    DryStream {
-        name: of.name.to_string(),
-        content_type: of.content_type.to_string(),
-        recorded_length: of.recorded_len,
-        length: of.len,
-        same,
-        compared,
-        differs_at,
-        recorded,
-        forked,
-    }
-}
-
-fn outcome(outcome: &Outcome) -> OutcomeView {
-    match outcome {
-        Outcome::Success(payload) => {
-            OutcomeView { value: Some(values::payload_json(payload)), failure: None }
-        }
-        Outcome::Failure(Failure { code, message, details }) => OutcomeView {
-            value: None,
-            failure: Some(FailureView {
-                code: *code,
-                message: message.clone(),
-                details: details.as_ref().map(values::payload_json),
-            }),
-        },
-    }
 }

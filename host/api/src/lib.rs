@@ -29,6 +29,7 @@ mod check;
 mod console;
 mod control;
 mod docs;
+mod dry_run;
 mod events;
 mod fork;
 mod graphs;

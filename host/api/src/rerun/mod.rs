@@ -20,7 +20,8 @@ use self::{row::RerunSubject, selection::RerunSelection};
 use super::{
     Api, ApiError,
     body::JsonBody,
-    fork::{self, DryRunChange, ForkModule},
+    dry_run::{self, DryRunChange},
+    fork::{self, ForkModule},
     model::{RerunPage, RerunRequest, RerunRow},
     page::PageSize,
     refusals::Refusals,
@@ -102,7 +103,7 @@ async fn rows(
                 loop {
                     let next = left.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
                     let Some((place, subject)) = next else { return };
-                    let run = fork::dry_run(&api, &subject.id, &change).await;
+                    let run = dry_run::dry_run(&api, &subject.id, &change).await;
                     // The receiver is gone if the client is, or after an error.
                     if sender.send((place, subject.row(run))).is_err() {
                         return;
