@@ -84,11 +84,11 @@ fn decimal(millionths: u64) -> String {
 /// What the budgets of an execution have left: of each unit the budget that has the least left.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(transparent)]
-pub struct Budget(BTreeMap<String, BudgetUnit>);
+pub struct RemainingBudget(BTreeMap<String, RemainingUnit>);
 
 /// Limit and use of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-pub struct BudgetUnit {
+pub struct RemainingUnit {
     /// The most that may be used.
     pub limit: f64,
     /// The amount used so far. It exceeds the limit by what the calls in flight used.
@@ -97,19 +97,19 @@ pub struct BudgetUnit {
     pub remaining: f64,
 }
 
-impl Budget {
+impl RemainingBudget {
     /// The amount left of a unit. `None` if no budget limits it.
     pub fn remaining(&self, unit: &str) -> Option<f64> {
         self.0.get(unit).map(|unit| unit.remaining)
     }
 
     /// Limit and use of a unit. `None` if no budget limits it.
-    pub fn unit(&self, unit: &str) -> Option<BudgetUnit> {
+    pub fn unit(&self, unit: &str) -> Option<RemainingUnit> {
         self.0.get(unit).copied()
     }
 
     /// All units that a budget limits, by name.
-    pub fn units(&self) -> impl Iterator<Item = (&str, BudgetUnit)> {
+    pub fn units(&self) -> impl Iterator<Item = (&str, RemainingUnit)> {
         self.0.iter().map(|(name, unit)| (name.as_str(), *unit))
     }
 }

@@ -13,7 +13,7 @@ use serde::{Serialize, de::DeserializeOwned};
 pub use self::data::Context;
 use crate::{
     bindings::segno::workflow::types as wit,
-    budget::{BUDGET, Budget},
+    budget::{BUDGET, RemainingBudget},
     call::{Call, Send, no_options},
     error::{Error, Result},
     function::{Entry, Function, Item, announce, decode_result},
@@ -150,7 +150,7 @@ impl Context {
     }
 
     /// Asks what the budgets of this execution have left. Without a budget, no unit has a limit.
-    pub fn budget(&self) -> Call<Budget> {
+    pub fn budget(&self) -> Call<RemainingBudget> {
         self.call_named(BUDGET, &())
     }
 

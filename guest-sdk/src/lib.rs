@@ -110,7 +110,7 @@ mod host;
 
 pub use activity::ActivityContext;
 pub use blob::{Blob, BlobPieces, BlobWriter, Blobs};
-pub use budget::{Amount, Budget, BudgetUnit};
+pub use budget::{Amount, RemainingBudget, RemainingUnit};
 pub use call::{Call, Send};
 pub use combine::{
     Either, join, join_all, join3, join4, select, try_join, try_join_all, try_join3, try_join4,

@@ -172,5 +172,6 @@ pub(super) fn owner(call: &str) -> &str {
 
 /// The invocation that a generation belongs to.
 pub(super) fn first_generation(id: &str) -> &str {
-    id.split_once("/g/").map_or(id, |(first, _)| first)
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    id.rsplit_once("/g/").filter(|(_, number)| is_number(number)).map_or(id, |(first, _)| first)
 }

@@ -139,9 +139,7 @@ impl Promise {
     /// True if this execution may read the blobs of `owner`: those of its own tree, and those of ids
     /// that the client which started its tree may act on.
     pub fn may_read_blobs_of(&self, owner: &PromiseId) -> bool {
-        let rights = self.spec.tags.get(tags::RIGHTS);
-        self.blob_owner() == *owner
-            || rights.is_none_or(|prefix| owner.as_str().starts_with(prefix.as_str()))
+        self.blob_owner() == *owner || self.beyond_rights(owner).is_none()
     }
 
     /// The execution whose kill ends this one: the nearest ancestor-or-self that outlives its

@@ -27,7 +27,7 @@ const PAYLOADS: usize = 8;
 
 /// The resource budget of one instance. Refuses growth beyond the limits with -1, and counts the
 /// epochs of a call.
-pub(super) struct Budget {
+pub(super) struct ComputeBudget {
     limits: Arc<Limits>,
     /// The turn that the guest waits for at the end of each epoch.
     turn: InstanceTurn,
@@ -54,7 +54,7 @@ pub(super) struct Budget {
     seen: Option<Duration>,
 }
 
-impl Budget {
+impl ComputeBudget {
     /// Creates a fresh budget. The guest waits for `turn` at the end of each epoch.
     pub(super) fn new(limits: Arc<Limits>, turn: InstanceTurn) -> Self {
         Self {
@@ -231,7 +231,7 @@ fn cpu_of_thread() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
-impl ResourceLimiter for Budget {
+impl ResourceLimiter for ComputeBudget {
     fn memory_growing(
         &mut self,
         current: usize,
@@ -285,8 +285,10 @@ mod tests {
 
     #[test]
     fn a_call_takes_turns_once_it_has_computed_through_an_epoch() {
-        let mut budget =
-            Budget::new(Arc::default(), InstanceTurn::new(Some(FairScheduler::new(1, 8)), MODULE));
+        let mut budget = ComputeBudget::new(
+            Arc::default(),
+            InstanceTurn::new(Some(FairScheduler::new(1, 8)), MODULE),
+        );
         let goes_on = |deadline| matches!(deadline, Ok(UpdateDeadline::Continue(1)));
         budget.begin_call();
         assert!(goes_on(budget.tick()), "it may have begun a moment ago");
@@ -303,7 +305,7 @@ mod tests {
     async fn beside_others_that_compute_the_first_epoch_counts() {
         let turns = FairScheduler::new(1, 8);
         let other = InstanceTurn::new(Some(turns.clone()), MODULE);
-        let mut budget = Budget::new(Arc::default(), InstanceTurn::new(Some(turns), MODULE));
+        let mut budget = ComputeBudget::new(Arc::default(), InstanceTurn::new(Some(turns), MODULE));
         let goes_on = |deadline| matches!(deadline, Ok(UpdateDeadline::Continue(1)));
         other.next(1).expect("there is no crowd").expect("it takes turns").await;
         budget.begin_call();

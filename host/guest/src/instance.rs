@@ -8,7 +8,7 @@ use wasmtime::Store;
 use super::{
     Context, Cost, Event, Failure, FunctionKind, GuestError, Memory, MemoryChange, Outcome,
     Payload, SharedJournal, Workflow,
-    budget::Budget,
+    budget::ComputeBudget,
     cost,
     described::{CalledFunction, ComponentDescription},
     engine::{GuestEngine, RunningCall},
@@ -46,7 +46,7 @@ impl Instance {
     /// Waits for places in the pool, then instantiates `loaded` without I/O.
     pub(super) async fn new(
         engine: &Arc<GuestEngine>,
-        budget: Budget,
+        budget: ComputeBudget,
         loaded: Arc<LoadedModule>,
     ) -> Result<Self, GuestError> {
         let is_initialized = loaded.image.is_some() || !loaded.workflow.is_runtime();
@@ -60,7 +60,7 @@ impl Instance {
     /// Like [`Instance::new`], but leaves an instance of a runtime without an image uninitialized.
     pub(super) async fn uninitialized(
         engine: &Arc<GuestEngine>,
-        budget: Budget,
+        budget: ComputeBudget,
         loaded: Arc<LoadedModule>,
     ) -> Result<Self, GuestError> {
         let places = engine.pool().room(&loaded.share).await;
@@ -70,7 +70,7 @@ impl Instance {
     /// Like [`Instance::uninitialized`], for an instance that has its places in the pool.
     pub(super) async fn with_places(
         engine: &Arc<GuestEngine>,
-        budget: Budget,
+        budget: ComputeBudget,
         loaded: Arc<LoadedModule>,
         places: PoolPermit,
     ) -> Result<Self, GuestError> {

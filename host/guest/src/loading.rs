@@ -5,8 +5,9 @@ use std::sync::Arc;
 use segno_core::source_module::SourceModule;
 
 use super::{
-    GuestError, Limits, Workflow as _, budget::Budget, engine::GuestEngine, instance::Instance,
-    loaded::LoadedModule, loading_error::LoadingError, snapshot::NewImage, turns::InstanceTurn,
+    GuestError, Limits, Workflow as _, budget::ComputeBudget, engine::GuestEngine,
+    instance::Instance, loaded::LoadedModule, loading_error::LoadingError, snapshot::NewImage,
+    turns::InstanceTurn,
 };
 
 /// The memory with which instances of `module` begin: that of a new instance of `runtime` which has
@@ -22,7 +23,7 @@ pub(super) async fn image(
     }
     // Never rejected: the upload waits for it, and so may starts of the module.
     let turn = InstanceTurn::at_once(None, module.runtime);
-    let budget = Budget::new(Arc::clone(limits), turn);
+    let budget = ComputeBudget::new(Arc::clone(limits), turn);
     let instance = Instance::uninitialized(engine, budget, runtime).await;
     let mut instance = instance.map_err(LoadingError::Failed)?;
     let new = instance.save().await.map_err(LoadingError::Failed)?;

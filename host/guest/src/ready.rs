@@ -11,7 +11,7 @@ use segno_core::{id::Digest, time::Millis};
 use segno_env::Runtime;
 use tokio::sync::oneshot;
 
-use super::{budget::Budget, engine::GuestEngine, instance::Instance, loaded::LoadedModule};
+use super::{budget::ComputeBudget, engine::GuestEngine, instance::Instance, loaded::LoadedModule};
 
 /// Maximum number of modules that have such an instance.
 const MODULES: usize = 8;
@@ -74,7 +74,7 @@ impl ReadyInstances {
         runtime: &Arc<dyn Runtime>,
         engine: &Arc<GuestEngine>,
         loaded: &Arc<LoadedModule>,
-        budget: Budget,
+        budget: ComputeBudget,
     ) {
         if loaded.image.is_none() {
             return;

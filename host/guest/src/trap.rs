@@ -3,7 +3,8 @@
 use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
 
 use super::{
-    FunctionKind, GuestError, StopReason, backtrace::Backtrace, budget::Budget, panics::Panic,
+    FunctionKind, GuestError, StopReason, backtrace::Backtrace, budget::ComputeBudget,
+    panics::Panic,
 };
 
 /// A part of wasmtime's message for a call that makes the host allocate too much; the error has no
@@ -49,7 +50,7 @@ pub(super) fn check_size(
 /// of the guest, a function of this kind.
 pub(super) fn explain(
     error: &wasmtime::Error,
-    budget: &Budget,
+    budget: &ComputeBudget,
     kind: FunctionKind,
     last_words: String,
 ) -> GuestError {
@@ -116,7 +117,7 @@ pub(super) fn explain(
     GuestError::trap(message, last_words, backtrace)
 }
 
-fn in_words(trap: Trap, budget: &Budget) -> String {
+fn in_words(trap: Trap, budget: &ComputeBudget) -> String {
     match trap {
         Trap::StackOverflow => format!(
             "the stack overflowed its {} bytes (`limits.stack_bytes`): endless recursion, or very deep",

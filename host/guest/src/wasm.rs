@@ -8,7 +8,7 @@ use segno_core::{id::Digest, invocation::EngineFacts};
 use super::{
     ActivityContext, ActivityHost, FunctionDescription, GuestError, Guests, Limits, Outcome,
     Payload, Workflow, activity,
-    budget::Budget,
+    budget::ComputeBudget,
     described::ComponentDescription,
     engine::{GuestEngine, engine_facts},
     idle_modules::IdleModules,
@@ -130,8 +130,8 @@ impl Wasm {
         InstanceTurn::new(self.turns(), module)
     }
 
-    pub(super) fn budget(&self, module: Digest) -> Budget {
-        Budget::new(Arc::clone(&self.limits), self.turn(module))
+    pub(super) fn budget(&self, module: Digest) -> ComputeBudget {
+        ComputeBudget::new(Arc::clone(&self.limits), self.turn(module))
     }
 
     /// The limits for an execution that began under `facts`: everything that a guest can observe
@@ -177,7 +177,8 @@ impl Wasm {
     ) -> Result<Box<dyn Workflow>, GuestError> {
         let limits = facts.map_or(Ok(Arc::clone(&self.limits)), |facts| self.limits_of(&facts))?;
         self.described(&module).await?;
-        let of_module = || Budget::new(Arc::clone(&limits), self.turn(module.share.module()));
+        let of_module =
+            || ComputeBudget::new(Arc::clone(&limits), self.turn(module.share.module()));
         let ahead = self.config.ahead.as_ref().filter(|_| Arc::ptr_eq(&limits, &self.limits));
         let ready = match ahead {
             Some(_) => self.ready.take(&module).await,
@@ -211,7 +212,7 @@ impl Wasm {
             .described
             .get_or_try_init(|| async {
                 // Never rejected: the upload waits for the answer, and so may starts of the module.
-                let budget = Budget::new(
+                let budget = ComputeBudget::new(
                     Arc::clone(&self.limits),
                     InstanceTurn::at_once(self.turns(), module.share.module()),
                 );

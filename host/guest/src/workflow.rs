@@ -7,7 +7,7 @@ use super::{
     CallOptions, GuestCommand, HttpRequest, HttpResponse, JournalAnswer, JournalCall, Level,
     Outcome, Payload, PromiseOptions, SharedJournal, StopReason,
     bindings::segno::workflow::{activity, configuration, files, http_bodies, journal, types},
-    budget::Budget,
+    budget::ComputeBudget,
     command_place::CommandPlace,
     commands::{
         CallCommand, CancelCommand, HttpCommand, PromiseCommand, PublishCommand, RunCommand,
@@ -31,7 +31,7 @@ pub(super) struct WorkflowState {
     pub(super) journal: Option<SharedJournal>,
     /// Set for a function of an object, from its start on.
     pub(super) object: Option<OwnObject>,
-    pub(super) budget: Budget,
+    pub(super) budget: ComputeBudget,
     pub(super) command_place: CommandPlace,
     /// Set for components that import WASI.
     pub(super) wasi: Option<Box<DeterministicWasi>>,
@@ -40,7 +40,7 @@ pub(super) struct WorkflowState {
 impl WorkflowState {
     /// Creates the store for an instance of a module with this budget, and with WASI if the module
     /// imports that. `counts` is true if instructions are counted.
-    pub(super) fn store(budget: Budget, counts: bool, loaded: &LoadedModule) -> Store<Self> {
+    pub(super) fn store(budget: ComputeBudget, counts: bool, loaded: &LoadedModule) -> Store<Self> {
         let wasi = loaded.wasi.then(|| Box::new(DeterministicWasi::new(budget.log_room())));
         let fuel = budget.crossing_fuel();
         let command_place = CommandPlace::new(loaded.image.is_some());

@@ -94,7 +94,7 @@ async fn read(session: &ClaimSession, promise: &Promise) -> Result<Outcome, Exec
         watch.mark_read();
         match part(session, &owner, &id, query.position).await? {
             Err(refused) => return Ok(Outcome::Failure(refused)),
-            Ok(Some(part)) if part.closed || !part.chunks.is_empty() => {
+            Ok(Some(part)) if part.closed || part.next(query.position) > query.position => {
                 return Ok(part.answer(query.position));
             }
             Ok(_) => {}
@@ -167,23 +167,43 @@ async fn part(
 }
 
 impl ReadPart {
+    /// The position after what can be answered: a character of a text that is not whole yet comes
+    /// with the next part.
+    fn next(&self, position: u64) -> u64 {
+        let end = self.chunks.last().map_or(position, StreamChunk::end);
+        end - (self.data().len() - self.whole().len()) as u64
+    }
+
+    fn data(&self) -> Vec<u8> {
+        self.chunks.iter().map(|chunk| &chunk.data[..]).collect::<Vec<_>>().concat()
+    }
+
+    /// The data, in a text without the beginning of a character at its end.
+    fn whole(&self) -> Vec<u8> {
+        let mut data = self.data();
+        if self.is_text()
+            && !self.closed
+            && let Err(error) = std::str::from_utf8(&data)
+            && error.error_len().is_none()
+        {
+            data.truncate(error.valid_up_to());
+        }
+        data
+    }
+
+    fn is_text(&self) -> bool {
+        self.stream.content_type.starts_with("text/")
+    }
+
     fn answer(&self, position: u64) -> Outcome {
-        let mut next = self.chunks.last().map_or(position, StreamChunk::end);
-        let data = self.chunks.iter().map(|chunk| &chunk.data[..]).collect::<Vec<_>>().concat();
-        let closed = self.closed;
+        let (next, data, closed) = (self.next(position), self.whole(), self.closed);
         let answer = if self.stream.is_json() {
             // Each line is a message, so the lines with commas between are a list.
             let text = String::from_utf8_lossy(&data);
             let items: Vec<&str> = text.lines().collect();
             format!(r#"{{"items":[{}],"next":{next},"closed":{closed}}}"#, items.join(","))
-        } else if self.stream.content_type.starts_with("text/") {
-            // A character that is not whole yet comes with the next part.
-            let whole = match std::str::from_utf8(&data) {
-                Err(error) if error.error_len().is_none() && !closed => error.valid_up_to(),
-                _ => data.len(),
-            };
-            next -= (data.len() - whole) as u64;
-            let text = String::from_utf8_lossy(&data[..whole]);
+        } else if self.is_text() {
+            let text = String::from_utf8_lossy(&data);
             json!({ "text": text, "next": next, "closed": closed }).to_string()
         } else {
             json!({ "base64": STANDARD.encode(&data), "next": next, "closed": closed }).to_string()
@@ -194,4 +214,62 @@ impl ReadPart {
 
 fn failure(code: u32, message: String) -> Failure {
     Failure { code, message, details: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use segno_core::{
+        stream::{StreamItems, StreamLifetime},
+        time::Timestamp,
+        value::Text,
+    };
+
+    use super::*;
+
+    fn part(content_type: &str, data: &[u8], closed: bool) -> ReadPart {
+        let stream = DurableStream {
+            id: "a/stream/b".into(),
+            content_type: Text::from(content_type),
+            tail: data.len() as u64,
+            bytes: data.len() as u64,
+            created_at: Timestamp(0),
+            used_at: Timestamp(0),
+            closed: None,
+            lifetime: StreamLifetime::Unlimited,
+            label: None,
+            producers: Default::default(),
+            origin: None,
+            forks: 0,
+            deleted: false,
+        };
+        let items = StreamItems::bytes(data);
+        let chunk = StreamChunk {
+            stream: stream.id.clone(),
+            position: 3,
+            count: items.count,
+            records: 0,
+            writer: None,
+            data: items.data,
+        };
+        ReadPart { stream, chunks: vec![chunk], closed }
+    }
+
+    #[test]
+    fn a_character_comes_when_it_is_whole() {
+        let answer = |part: ReadPart| match part.answer(3) {
+            Outcome::Success(Payload::Json(text)) => {
+                serde_json::from_str::<serde_json::Value>(&text).expect("JSON")
+            }
+            other => panic!("{other:?}"),
+        };
+        let whole = "a\u{20ac}".as_bytes();
+        assert_eq!(part("text/plain", &whole[1..2], false).next(3), 3, "it waits");
+        let cut = part("text/plain", &whole[..3], false);
+        assert_eq!(answer(cut), json!({ "text": "a", "next": 4, "closed": false }));
+        let all = part("text/plain", whole, false);
+        assert_eq!(answer(all), json!({ "text": "a\u{20ac}", "next": 7, "closed": false }));
+        // At the end of the stream nothing follows.
+        assert_eq!(part("text/plain", &whole[..3], true).next(3), 6);
+        assert_eq!(part("audio/ogg", &whole[1..2], false).next(3), 4);
+    }
 }

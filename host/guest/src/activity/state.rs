@@ -5,14 +5,14 @@ use std::sync::Arc;
 use super::{http_bodies::OpenResponses, wasi::RealWasi};
 use crate::{
     ActivityHost,
-    budget::Budget,
+    budget::ComputeBudget,
     policy::{Grants, Secrets},
 };
 
 /// The data of an activity instance's store.
 pub(crate) struct ActivityState {
     pub(super) host: Arc<dyn ActivityHost>,
-    pub(super) budget: Budget,
+    pub(super) budget: ComputeBudget,
     pub(super) grants: Arc<Grants>,
     /// All secrets of this attempt's module, used or not.
     pub(super) secrets: Arc<Secrets>,

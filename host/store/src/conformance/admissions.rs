@@ -12,10 +12,7 @@ use segno_core::{
     value::{Text, Value},
 };
 
-use super::{
-    fixture::new,
-    script::{Dice, claim_request},
-};
+use super::{dice::Dice, fixture::new, script::claim_request};
 
 /// Limited functions with their rules.
 const LIMITS: [(&str, &str); 7] = [

@@ -9,7 +9,7 @@ use segno_core::{
     value::Tags,
 };
 
-use super::script::Dice;
+use super::dice::Dice;
 
 /// Budgets of new promises; not all can be held.
 pub(super) const BUDGETS: [&str; 4] = ["calls=2,tokens=9", "tokens=0.5", "usd=100", "tokens"];

@@ -7,10 +7,7 @@ use segno_core::{
 };
 use segno_env::{Clock as _, Env, HandClock, SystemRuntime};
 
-use super::{
-    fixture::deploy,
-    script::{self, Dice},
-};
+use super::{dice::Dice, fixture::deploy, script};
 use crate::{Hints, MemoryStore, Store, StoreError};
 
 /// Reason why a comparison ended early.

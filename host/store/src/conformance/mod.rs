@@ -4,6 +4,7 @@
 mod admissions;
 mod budgets;
 mod comparison;
+pub(crate) mod dice;
 mod fixture;
 mod runs;
 pub(crate) mod script;

@@ -11,10 +11,7 @@ use segno_core::{
     value::Value,
 };
 
-use super::{
-    fixture::new,
-    script::{Dice, claim_request},
-};
+use super::{dice::Dice, fixture::new, script::claim_request};
 
 /// Objects; keys may contain any character.
 pub(crate) const OBJECTS: [&str; 3] =

@@ -13,7 +13,7 @@ use segno_core::{
     value::Text,
 };
 
-use super::script::Dice;
+use super::dice::Dice;
 
 /// Streams that belong to nothing, and names of streams of executions.
 const FREE: [&str; 3] = ["chat/1", "чат '\u{0}", "c"];

@@ -5,7 +5,7 @@ use std::path::Path;
 use segno_core::{config::Config, reply::DamageKind, snapshot::Snapshot, time::Millis};
 use segno_env::Clock as _;
 
-use super::{HandClock, deploy, env, postgres, script, sqlite};
+use super::{HandClock, deploy, dice, env, postgres, script, sqlite};
 use crate::{
     InvocationFilter, Scan, Store, StoreProblem,
     archive::{ArchiveError, ArchiveHead, ArchiveReader, ArchiveRow, ArchiveSource, ArchiveWriter},
@@ -18,7 +18,7 @@ pub(super) async fn populated(dir: &Path) -> Snapshot {
     let (clock, config) = (HandClock::new(), Config::default());
     let store = sqlite(dir, &clock, &config).await;
     deploy(&*store).await;
-    let mut dice = script::Dice::new(11);
+    let mut dice = dice::Dice::new(11);
     for _ in 0..600 {
         clock.advance(Millis(dice.roll(3_000) as i64));
         let seen = store.read().dump().await.expect("a dump");
@@ -84,7 +84,7 @@ async fn everything_arrives_in_the_order_in_which_it_was_made() {
         );
     }
     // The moved store continues like the original.
-    let mut dice = script::Dice::new(12);
+    let mut dice = dice::Dice::new(12);
     for _ in 0..100 {
         let command = script::command(&mut dice, &dump, clock.now());
         let replies = moved.execute(vec![command.clone()]).await.expect("a reply");
@@ -203,7 +203,7 @@ async fn a_store_moves_to_postgresql_and_back() {
     assert_eq!(moved.read().dump().await.expect("a dump"), dump);
 
     // The store continues, including its numbering.
-    let mut dice = script::Dice::new(13);
+    let mut dice = dice::Dice::new(13);
     for _ in 0..60 {
         let seen = store.read().dump().await.expect("a dump");
         let command = script::command(&mut dice, &seen, clock.now());

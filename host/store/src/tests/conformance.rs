@@ -21,9 +21,9 @@ use segno_env::Clock as _;
 use super::{
     HandClock, MODULE,
     coverage::{self, Seen},
-    deploy, forgetful, gathering, memory,
-    script::{self, Dice},
-    sqlite,
+    deploy,
+    dice::Dice,
+    forgetful, gathering, memory, script, sqlite,
 };
 use crate::{
     AdmittedFilter, InvocationFilter, LimitFilter, ObjectFilter, ParentCursor, PartitionFilter,

@@ -17,9 +17,9 @@ use tempfile::TempDir;
 use super::{
     HandClock,
     conformance::compare,
-    create, deploy, forgetful, memory,
-    script::Dice,
-    sqlite,
+    create, deploy,
+    dice::Dice,
+    forgetful, memory, sqlite,
     work::{LEASE, acquire, fence, length, run},
 };
 use crate::{

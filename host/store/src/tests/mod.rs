@@ -25,7 +25,7 @@ use segno_env::{Env, HandClock, SystemRuntime};
 
 use super::{
     Hints, MemoryStore, Store,
-    conformance::{self as scripts, MODULE, new, script},
+    conformance::{self as scripts, MODULE, dice, new, script},
     sqlite::{SqliteConfig, SqliteOpenError, SqliteStore},
 };
 

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use segno::{ActivityContext, Budget, Context, Error, Result, join_all, serde_json::Value};
+use segno::{
+    ActivityContext, Context, Error, RemainingBudget, Result, join_all, serde_json::Value,
+};
 
 /// One call of a model.
 #[segno::data]
@@ -92,7 +94,7 @@ pub async fn insist(ctx: Context, thought: Thought) -> Result<u64> {
 #[segno::workflow]
 pub async fn delegate(ctx: Context, order: Order) -> Result<(Spending, Option<f64>)> {
     let done = ctx.call(spend, &order.plan).budget("tokens", order.limit).await?;
-    let left: Budget = ctx.budget().await?;
+    let left: RemainingBudget = ctx.budget().await?;
     Ok((done, left.remaining("tokens")))
 }
 

@@ -25,10 +25,7 @@ use throwaway_postgres::Database;
 use tokio::task::JoinHandle;
 
 use super::{
-    super::{
-        HandClock, MODULE, create, deploy,
-        script::{self, Dice},
-    },
+    super::{HandClock, MODULE, create, deploy, dice::Dice, script},
     database, store,
     waiting::{Gate, Waiters},
 };

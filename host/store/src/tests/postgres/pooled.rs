@@ -20,8 +20,9 @@ use super::{
         HandClock,
         conformance::{batches, walk},
         coverage::Seen,
-        create, deploy, env, memory,
-        script::{self, Dice},
+        create, deploy,
+        dice::Dice,
+        env, memory, script,
     },
     config, open,
 };

@@ -24,10 +24,7 @@ use segno_env::Clock as _;
 use throwaway_postgres::Database;
 
 use super::{
-    super::{
-        HandClock, create, deploy,
-        script::{self, Dice},
-    },
+    super::{HandClock, create, deploy, dice::Dice, script},
     database, store,
 };
 use crate::{Store as _, StoreError, postgres::PostgresStore};

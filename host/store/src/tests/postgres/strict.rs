@@ -15,12 +15,7 @@ use segno_env::{Clock as _, Runtime as _, SystemRuntime};
 use throwaway_postgres::{Cluster, StrictServer, Strictness};
 
 use super::{
-    super::{
-        HandClock,
-        conformance::walk_rows,
-        create, deploy, memory,
-        script::{self, Dice},
-    },
+    super::{HandClock, conformance::walk_rows, create, deploy, dice::Dice, memory, script},
     open,
 };
 use crate::{NewModule, Store as _, StoreError};
