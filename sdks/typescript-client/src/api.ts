@@ -360,10 +360,14 @@ export interface Invocation {
   attempt: number;
   /** The ids of the invocations that wait for this one. */
   awaitedBy: string[];
+  /** The budgets that it draws on, the nearest first. */
+  budget?: BudgetAccount[] | undefined;
   /** The progress of a cancellation. */
   cancel: CancelProgress;
   /** The called invocations, newest first (at most 100). */
   children: InvocationSummary[];
+  /** The costs that its last attempt reported, by unit; for activities that have ended. */
+  cost?: Record<string, number> | undefined;
   /** When the invocation was created. */
   createdAtMs: number;
   /**
@@ -1555,7 +1559,7 @@ export const nested: Record<string, Record<string, string>> = {
   Handler: {},
   Health: {},
   Import: {},
-  Invocation: {"children":"[InvocationSummary","failure":"FailureView","forkedFrom":"ForkedFrom","generation":"Generation","lease":"Lease","limit":"BehindLimit","note":"Note","progress":"Progress","unread":"Unread","waits":"[Wait"},
+  Invocation: {"budget":"[BudgetAccount","children":"[InvocationSummary","failure":"FailureView","forkedFrom":"ForkedFrom","generation":"Generation","lease":"Lease","limit":"BehindLimit","note":"Note","progress":"Progress","unread":"Unread","waits":"[Wait"},
   InvocationCounts: {},
   InvocationOutcome: {"failure":"FailureView","note":"Note"},
   InvocationPage: {"counts":"InvocationCounts","items":"[InvocationSummary","unreadable":"[UnreadableRow"},

@@ -696,10 +696,14 @@ class Invocation(TypedDict):
     """Number of failed attempts since the last progress."""
     awaited_by: list[str]
     """The ids of the invocations that wait for this one."""
+    budget: NotRequired[list[BudgetAccount]]
+    """The budgets that it draws on, the nearest first."""
     cancel: CancelProgress
     """The progress of a cancellation."""
     children: list[InvocationSummary]
     """The called invocations, newest first (at most 100)."""
+    cost: NotRequired[dict[str, float]]
+    """The costs that its last attempt reported, by unit; for activities that have ended."""
     created_at_ms: int
     """When the invocation was created."""
     deadlock: NotRequired[list[str]]
