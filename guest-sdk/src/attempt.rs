@@ -1,7 +1,8 @@
 //! One attempt of an activity, from beginning to end.
 
 use crate::{
-    activity::{ActivityContext, AttemptOperations},
+    activity::ActivityContext,
+    attempt_operations::AttemptOperations,
     bindings::segno::workflow::types as wit,
     error::Error,
     function::{Entry, EntryPoint},

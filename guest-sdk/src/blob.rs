@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    activity::AttemptOperations,
+    attempt_operations::AttemptOperations,
     bindings::segno::workflow::types as wit,
     error::{Error, Result},
 };

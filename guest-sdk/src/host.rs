@@ -2,7 +2,7 @@
 //! uses.
 
 use crate::{
-    activity::AttemptOperations,
+    attempt_operations::AttemptOperations,
     bindings::segno::workflow::{
         activity, activity_streams, blobs, configuration, costs, files, generations, http_bodies,
         journal, object_promises, sagas, signals, state, streams, types as wit,

@@ -62,6 +62,7 @@ mod stream_reader;
 
 mod activity;
 mod attempt;
+mod attempt_operations;
 mod budget;
 mod files;
 pub mod http;

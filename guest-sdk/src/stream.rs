@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::{
-    activity::AttemptOperations,
+    attempt_operations::AttemptOperations,
     error::{Error, Result},
     invocation::CurrentInvocation,
     journal::WorkflowCommand,

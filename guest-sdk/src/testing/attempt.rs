@@ -11,8 +11,8 @@ use super::{
     streams,
 };
 use crate::{
-    activity::AttemptOperations,
     attempt,
+    attempt_operations::AttemptOperations,
     bindings::segno::workflow::{files, http_bodies::ResponseHead, types as wit},
     blob::BlobOperations,
     error::{Error, is_final},

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
@@ -22,6 +23,22 @@ struct TestStream {
     /// Each item with the id of the call that appended it.
     items: Vec<(String, Payload)>,
     is_closed: bool,
+}
+
+/// A read that waits for data.
+pub(super) struct StreamRead {
+    /// The workflow and the command that read.
+    pub(super) reader: (String, u32),
+    pub(super) query: StreamQuery,
+}
+
+/// The input of a read.
+#[derive(Deserialize)]
+pub(super) struct StreamQuery {
+    pub(super) invocation: String,
+    pub(super) stream: String,
+    #[serde(default)]
+    pub(super) position: u64,
 }
 
 impl TestStreams {

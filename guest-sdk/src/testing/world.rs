@@ -18,13 +18,14 @@ use std::{
 };
 
 pub(super) use self::objects::TestObjects;
-use self::{invocations::TestInvocation, objects::ObjectCall, reads::StreamRead};
+use self::{invocations::TestInvocation, objects::ObjectCall};
 use super::{
     attempt::PlannedAttempt,
     doubles::Doubles,
     recorder::TestState,
     replay::WorkflowHistory,
     scenario::{Arrival, HandlerExchange, Settler, TestScenario},
+    streams::StreamRead,
 };
 use crate::{
     bindings::segno::workflow::types as wit,

@@ -169,7 +169,8 @@ impl Talker<'_> {
         let BudgetUnit { spent, .. } = &budget.accounts[0].units["tokens"];
         let spent = spent.as_u64().expect("tokens are whole");
         let mut costs = Vec::new();
-        for node in tree.nodes.iter().filter(|node| node.id != id) {
+        let calls = tree.nodes.iter().filter(|node| node.id != id && node.target.is_some());
+        for node in calls {
             let call = async {
                 loop {
                     match self.client.invocation(&node.id).await {

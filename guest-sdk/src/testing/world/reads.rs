@@ -1,29 +1,15 @@
 //! Workflows that read streams.
 
-use serde::Deserialize;
-
 use super::{TestWorld, failure};
 use crate::{
     bindings::segno::workflow::types as wit,
     error::Error,
     payload::{self, Payload},
-    testing::{recorder::lock, streams::first_generation},
+    testing::{
+        recorder::lock,
+        streams::{StreamQuery, StreamRead, first_generation},
+    },
 };
-
-/// A read that waits for data.
-pub(super) struct StreamRead {
-    /// The workflow and the command that read.
-    reader: (String, u32),
-    query: StreamQuery,
-}
-
-#[derive(Deserialize)]
-struct StreamQuery {
-    invocation: String,
-    stream: String,
-    #[serde(default)]
-    position: u64,
-}
 
 impl TestWorld<'_> {
     /// Answers a read, or keeps it until there is data.
