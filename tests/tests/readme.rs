@@ -14,7 +14,7 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 /// Command blocks that are not run, by file and start of their first line, with the reason. They
 /// are fenced as `text`.
-const NOT_RUN: [(&str, &str, &str); 35] = [
+const NOT_RUN: [(&str, &str, &str); 37] = [
     ("README.md", "cargo install", "compiles the host once more, optimised"),
     ("README.md", "cargo run -- demo", "it has tests of its own, and the second line is this test"),
     ("docs/operating/bench.md", "segno bench", "takes half an hour"),
@@ -58,6 +58,8 @@ const NOT_RUN: [(&str, &str, &str); 35] = [
         "the suite `languages` runs it, and more",
     ),
     ("docs/how-to/python.md", "segno start shop/order", "`sdks/conformance` does the same"),
+    ("docs/how-to/python.md", "segno start shop/agent", "`budgets::command` does the same"),
+    ("docs/how-to/typescript.md", "segno start shop/agent", "`budgets::command` does the same"),
     ("docs/how-to/queries.md", "segno update cart-7", "of a module that is not shown"),
     ("docs/how-to/streams.md", "segno stream", "`streams::command` does the same with other names"),
     ("docs/how-to/budgets.md", "segno", "`budgets::command` does the same with other names"),

@@ -73,6 +73,14 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
         says: "draft.delta.budgets = accounts.map(|id| (id.clone(), None)).collect();",
         would_say: "drop(accounts);",
         tests: GONE,
-        killer: GONE,
+        killer: "an_account_is_an_execution",
+    },
+    Mutation {
+        what: "an account is opened without its budget",
+        file: "transition/budgets.rs",
+        says: "self.delta.budgets.insert(new.id.clone(), Some(Budget::new(&limits)));",
+        would_say: "let _ = Budget::new(&limits);",
+        tests: ONCE,
+        killer: "an_account_has_a_budget",
     },
 ];
