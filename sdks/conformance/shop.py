@@ -5,7 +5,6 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-
 #: The size of the pieces of a body, in bytes: it cuts characters and lines.
 PIECE_BYTES = 5
 
