@@ -46,9 +46,8 @@ async def complete(request: Request, ctx: ActivityContext) -> Message:
         headers=headers,
         json=body | ({"tools": request.tools} if request.tools else {}),
     ) as response:
-        response.raise_for_status()
         # Each event is there when the model has sent it.
-        for event in response.events():
+        for event in response.raise_for_status().events():
             if event.data == "[DONE]":
                 break
             chunk = json.loads(event.data)

@@ -29,12 +29,12 @@ struct TestStream {
 pub(super) struct StreamRead {
     /// The workflow and the command that read.
     pub(super) reader: (String, u32),
-    pub(super) query: StreamQuery,
+    pub(super) query: StreamReadInput,
 }
 
 /// The input of a read.
 #[derive(Deserialize)]
-pub(super) struct StreamQuery {
+pub(super) struct StreamReadInput {
     pub(super) invocation: String,
     pub(super) stream: String,
     #[serde(default)]

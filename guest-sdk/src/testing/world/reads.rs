@@ -7,7 +7,7 @@ use crate::{
     payload::{self, Payload},
     testing::{
         recorder::lock,
-        streams::{StreamQuery, StreamRead, first_generation},
+        streams::{StreamRead, StreamReadInput, first_generation},
     },
 };
 
@@ -34,8 +34,8 @@ impl TestWorld<'_> {
         }
     }
 
-    fn outcome_of(&self, query: &StreamQuery) -> Option<wit::Outcome> {
-        let StreamQuery { invocation, stream, position } = query;
+    fn outcome_of(&self, query: &StreamReadInput) -> Option<wit::Outcome> {
+        let StreamReadInput { invocation, stream, position } = query;
         let owner = first_generation(invocation);
         let ended = self.invocations.get(&self.newest(owner)).map(|it| it.outcome.is_some());
         let missing = |what: String| Some(failure(Error::terminal(Error::NOT_FOUND, what)));
