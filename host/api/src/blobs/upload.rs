@@ -120,7 +120,11 @@ fn content_length(headers: &HeaderMap) -> Option<u64> {
 fn announced_digest(headers: &HeaderMap) -> Result<Option<Digest>, ApiError> {
     for name in DIGEST_HEADERS {
         for value in headers.get_all(HeaderName::from_static(name)) {
-            let items = value.to_str().unwrap_or_default().split(',');
+            let text = value.to_str().map_err(|_| ApiError::BadHeader {
+                header: name.to_owned(),
+                reason: "is not ASCII: write sha-256=:BASE64:".to_owned(),
+            })?;
+            let items = text.split(',');
             let named = items.filter_map(|item| item.trim().split_once('='));
             let Some((_, given)) =
                 named.into_iter().find(|(algorithm, _)| algorithm.eq_ignore_ascii_case("sha-256"))
