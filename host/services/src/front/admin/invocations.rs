@@ -10,7 +10,7 @@ use segno_core::{
     promise::TaskStatus,
     reply::{Conflict, PruneResult, Refusal, Reply, RetentionReason},
 };
-use segno_engine::worker::replay::first_records;
+use segno_engine::{recovery::blobs::owners_removed, worker::replay::first_records};
 use segno_store::PromiseRow;
 
 use super::{
@@ -102,7 +102,10 @@ async fn purge(api: &ServicesApi, id: &PromiseId) -> AdminResult {
     let before = api.host.env.clock.now();
     let command = Command::Prune { top: id.clone(), before, part: false, state: false };
     match execute(api, id, command).await? {
-        Reply::Pruned(PruneResult::Gone { .. }) => Ok(StatusCode::OK.into_response()),
+        Reply::Pruned(PruneResult::Gone { .. }) => {
+            owners_removed(&api.host, vec![(id.clone(), before)]).await;
+            Ok(StatusCode::OK.into_response())
+        }
         Reply::Pruned(PruneResult::Kept(RetentionReason::Absent)) => Err(unknown(id)),
         Reply::Pruned(PruneResult::Kept(kept)) => {
             Err(AdminError::new(409, format!("`{id}` was not removed: {kept}; {}", advice(&kept))))
