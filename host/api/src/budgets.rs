@@ -17,7 +17,7 @@ use serde_json::Number;
 use super::{
     Api, ApiError,
     body::{JsonBody, PathSegment},
-    model::{BudgetAccount, BudgetView, SetBudget, unit_number},
+    model::{BudgetAccount, BudgetUnit, BudgetView, SetBudget, unit_number},
     refusals::Refusals,
     state::{refused, unexpected},
 };
@@ -112,6 +112,11 @@ fn shown(account: &PromiseId, budget: &Budget) -> BudgetAccount {
     BudgetAccount { id: account.to_string(), units: units(&budget.units) }
 }
 
-fn units(units: &BTreeMap<Text, Allowance>) -> BTreeMap<String, super::model::BudgetUnit> {
-    serde_json::from_str(&budget::to_json(units)).unwrap_or_default()
+fn units(units: &BTreeMap<Text, Allowance>) -> BTreeMap<String, BudgetUnit> {
+    let unit = |allowance: &Allowance| BudgetUnit {
+        limit: unit_number(allowance.limit),
+        spent: unit_number(allowance.spent),
+        remaining: unit_number(allowance.remaining()),
+    };
+    units.iter().map(|(name, allowance)| (name.to_string(), unit(allowance))).collect()
 }
