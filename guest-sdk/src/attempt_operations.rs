@@ -1,4 +1,4 @@
-//! What an attempt of an activity may ask of its host.
+//! Operations of the host that an attempt of an activity may call.
 
 use crate::{
     bindings::segno::workflow::{http_bodies::ResponseHead, types as wit},

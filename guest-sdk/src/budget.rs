@@ -81,7 +81,7 @@ fn decimal(millionths: u64) -> String {
     }
 }
 
-/// What the budgets of an execution have left: of each unit the budget that has the least left.
+/// Remaining budgets of an execution: for each unit, the budget with the least left.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(transparent)]
 pub struct RemainingBudget(BTreeMap<String, RemainingUnit>);

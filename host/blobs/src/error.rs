@@ -25,10 +25,10 @@ pub enum BlobError {
     /// The blob is larger than the host accepts.
     #[error("a blob has at most {limit} bytes here (`serve --blob-max-bytes`)")]
     TooLarge { limit: u64 },
-    /// What was received differs from the announced digest.
+    /// The digest of the received content is not the announced one.
     #[error("the content has the digest {actual}, and {announced} was announced")]
     WrongDigest { announced: Digest, actual: Digest },
-    /// What is stored is not what was written.
+    /// The stored content was changed after it was written.
     #[error("the content of the blob `{id}` is damaged: {reason}")]
     Damaged { id: String, reason: String },
     /// The place did not answer, or refused. A write may have happened.

@@ -1,8 +1,8 @@
 //! Blobs: large values beside the database, in a directory or in an S3 bucket.
 //!
 //! A blob belongs to an *owner*, the root of a tree of executions, and is stored under its own key
-//! for each owner. So owners share nothing, nobody learns what others have stored, and no uses are
-//! counted: when the owner is removed, everything below its key is.
+//! for each owner, even if another owner stored the same content. An upload therefore does not show
+//! whether others have the content, and uses are not counted: removing an owner removes its key.
 //!
 //! Keys, below the prefix of the place (module `key`):
 //!

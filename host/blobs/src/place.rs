@@ -43,7 +43,7 @@ pub enum BlobOpenError {
     Store { place: String, reason: String },
 }
 
-/// What stores the objects of a place.
+/// An opened place: its object store, and the signer of addresses if it has one.
 pub(crate) struct OpenedPlace {
     pub(crate) objects: Arc<dyn ObjectStore>,
     /// Signs addresses, if the store can.

@@ -106,8 +106,8 @@ impl BlobStore {
         BlobError::of_place(&self.0.place, error)
     }
 
-    /// What the store keeps beside the content: the type, for those who read it by a signed
-    /// address. A directory keeps nothing.
+    /// Attributes that the store keeps beside the content: the type, which readers of a signed
+    /// address receive. Empty for a directory.
     pub(crate) fn attributes(&self, content_type: &str) -> Attributes {
         match self.0.directory {
             Some(_) => Attributes::new(),
