@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use segno_model::StartInvocation;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 
 use super::{inspect::next_calls, result::ExecutionState};
 use crate::{
@@ -33,6 +33,9 @@ pub(crate) struct StartExecution {
     /// Labels by which executions are listed.
     #[serde(default)]
     labels: BTreeMap<String, String>,
+    /// Budget of the execution and everything below it: limits by unit, as in {"tokens": 100000}.
+    #[serde(default)]
+    budget: BTreeMap<String, Number>,
     /// Time limit from now, in milliseconds.
     #[serde(default)]
     timeout_ms: Option<u64>,
@@ -63,6 +66,7 @@ impl HostTool for StartExecution {
             target: self.target.clone(),
             input: self.input,
             labels: self.labels,
+            budget: self.budget,
             timeout_ms: self.timeout_ms,
             wait_ms: self.wait_ms.map(|wait| wait.min(WAIT_MS_MAX)),
             ..StartInvocation::default()
