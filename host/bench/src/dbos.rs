@@ -108,13 +108,13 @@ async fn measure(
     let rows: [(&str, &'static str, &[f64], Theirs, Goal); 8] = [
         ("no-op, 1 client, p50", "µs", &ours.noop.p50, |run| run.p50, less),
         ("no-op, 1 client, p99", "µs", &ours.noop.p99, |run| run.p99, less),
-        ("no-ops, 64 clients", "/s", &ours.noop.rate, |run| run.noops, more),
-        ("CPU time of a no-op, 64 clients", "µs", &ours.noop.cpu, |run| run.noop_cpu, less),
-        ("three steps, 64 clients", "/s", &ours.steps.rate, |run| run.three_steps, more),
+        ("no-ops, 64 clients", "/s", &ours.noop.crowd.rate, |run| run.noops, more),
+        ("CPU time of a no-op, 64 clients", "µs", &ours.noop.crowd.cpu, |run| run.noop_cpu, less),
+        ("three steps, 64 clients", "/s", &ours.steps.crowd.rate, |run| run.three_steps, more),
         (
             "CPU time of three steps, 64 clients",
             "µs",
-            &ours.steps.cpu,
+            &ours.steps.crowd.cpu,
             |run| run.three_steps_cpu,
             less,
         ),
@@ -171,8 +171,8 @@ impl HostFigures {
             latencies.push(invoke(client, &start(&NOOP)).await?);
         }
         self.noop.alone(&latencies);
-        self.noop.crowd(server, &start(&NOOP), sizes.each).await?;
-        self.steps.crowd(server, &start(&STEPS), sizes.each).await?;
+        self.noop.crowd.measure(server, &start(&NOOP), CLIENTS, sizes.each).await?;
+        self.steps.crowd.measure(server, &start(&STEPS), CLIENTS, sizes.each).await?;
         let took = invoke(client, &STEPS.start(sizes.long)).await?;
         self.step.push(took / f64::from(sizes.long));
         self.memory.push(resident_mb(server.pid())?);

@@ -17,6 +17,8 @@ use super::{
 
 /// Number of concurrent clients in the second part.
 pub(super) const CLIENTS: u32 = 64;
+/// Number of concurrent clients of the largest crowd.
+const CLIENTS_MAX: u32 = 1_000;
 /// Number of steps or calls of a long workflow.
 pub(super) const LONG: u32 = 1_000;
 
@@ -61,13 +63,20 @@ pub(super) struct WorkloadFigures {
     /// Latency for one client, in microseconds.
     pub p50: Vec<f64>,
     pub p99: Vec<f64>,
-    /// Invocations per second with many clients.
+    /// With many clients.
+    pub crowd: CrowdFigures,
+}
+
+/// Measurements of many concurrent clients, one value per repetition.
+#[derive(Default)]
+pub(super) struct CrowdFigures {
+    /// Invocations per second.
     pub rate: Vec<f64>,
-    /// CPU time of the host for one of these, in microseconds.
+    /// CPU time of the host for an invocation, in microseconds.
     pub cpu: Vec<f64>,
-    /// Latency for each of many clients, in microseconds.
-    crowded_p50: Vec<f64>,
-    crowded_p99: Vec<f64>,
+    /// Latency for each client, in microseconds.
+    p50: Vec<f64>,
+    p99: Vec<f64>,
 }
 
 pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
@@ -79,6 +88,7 @@ pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> 
     let mut commits = BaselineDatabase::new(place.path()).await?;
     let alone = context.size(400, 40);
     let crowded = context.size(400, 10);
+    let (clients_max, most) = context.size((CLIENTS_MAX, 30), (2 * CLIENTS, 1));
     let long = context.size(LONG, 20);
     let workloads = [NOOP, STEPS, CALLS];
     for workload in &workloads {
@@ -89,10 +99,12 @@ pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> 
 
     let mut section = BenchSection::new(format!(
         "`POST /v1/invocations` that waits for its end, against a host in a process of its own: {alone} by one client, \
-         in turns with the floors; then {CLIENTS} clients with {crowded} each; then one workflow of {long} steps, and \
-         one of {long} activities, one after the other. The client's own work is in all figures but CPU time"
+         in turns with the floors; then {CLIENTS} clients with {crowded} each; then {clients_max} clients with {most} \
+         no-ops each; then one workflow of {long} steps, and one of {long} activities, one after the other. The client's \
+         own work is in all figures but CPU time"
     ));
     let mut figures = workloads.each_ref().map(|_| WorkloadFigures::default());
+    let mut largest = CrowdFigures::default();
     let (mut trip, mut commit, mut floor) = (vec![], vec![], vec![]);
     let (mut long_steps, mut long_calls) = (vec![], vec![]);
     for _ in 0..context.repetitions {
@@ -108,8 +120,9 @@ pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> 
                 bare.push(commits.commit(&[1; 100]).await?);
             }
             figures.alone(&latencies);
-            figures.crowd(&server, &start, crowded).await?;
+            figures.crowd.measure(&server, &start, CLIENTS, crowded).await?;
         }
+        largest.measure(&server, &noop(), clients_max, most).await?;
         trip.push(percentile(&trips, 50));
         commit.push(percentile(&bare, 50));
         floor.push(percentile(&trips, 50) + percentile(&bare, 50));
@@ -125,15 +138,9 @@ pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> 
         let name = workload.name;
         section.measured(format!("{name}, 1 client, p50"), "µs", &figures.p50);
         section.measured(format!("{name}, 1 client, p99"), "µs", &figures.p99);
-        section.measured(format!("{name}, {CLIENTS} clients"), "/s", &figures.rate);
-        section.measured(format!("{name}, {CLIENTS} clients, p50"), "µs", &figures.crowded_p50);
-        section.measured(format!("{name}, {CLIENTS} clients, p99"), "µs", &figures.crowded_p99);
-        section.measured(
-            format!("{name}, {CLIENTS} clients, CPU time of the host"),
-            "µs",
-            &figures.cpu,
-        );
+        figures.crowd.report(&mut section, name, CLIENTS);
     }
+    largest.report(&mut section, NOOP.name, clients_max);
     section
         .ratio("no-op p50 / (round trip + commit)", &figures[0].p50, &floor)
         .goal(Goal::AtMost { must: 3.0, aim: 2.0 });
@@ -149,23 +156,34 @@ impl WorkloadFigures {
         self.p50.push(percentile(latencies, 50));
         self.p99.push(percentile(latencies, 99));
     }
+}
 
+impl CrowdFigures {
     /// Measures this start by many clients, `each` times by each of them.
-    pub(super) async fn crowd(
+    pub(super) async fn measure(
         &mut self,
         server: &DemoServer,
         start: &StartInvocation,
+        clients: u32,
         each: u32,
     ) -> anyhow::Result<()> {
         let cpu_before = cpu_of_us(server.pid())?;
         let stopwatch = Stopwatch::start();
-        let latencies = crowd(server.client(), start, CLIENTS, each).await?;
-        let count = CLIENTS * each;
+        let latencies = crowd(server.client(), start, clients, each).await?;
+        let count = clients * each;
         self.rate.push(stopwatch.passed().rate(count));
         self.cpu.push((cpu_of_us(server.pid())? - cpu_before) / f64::from(count));
-        self.crowded_p50.push(percentile(&latencies, 50));
-        self.crowded_p99.push(percentile(&latencies, 99));
+        self.p50.push(percentile(&latencies, 50));
+        self.p99.push(percentile(&latencies, 99));
         Ok(())
+    }
+
+    fn report(&self, section: &mut BenchSection, name: &str, clients: u32) {
+        section.measured(format!("{name}, {clients} clients"), "/s", &self.rate);
+        section.measured(format!("{name}, {clients} clients, p50"), "µs", &self.p50);
+        section.measured(format!("{name}, {clients} clients, p99"), "µs", &self.p99);
+        let cpu = format!("{name}, {clients} clients, CPU time of the host");
+        section.measured(cpu, "µs", &self.cpu);
     }
 }
 

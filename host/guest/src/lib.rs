@@ -38,6 +38,7 @@ mod mapped;
 mod modules;
 mod nobody;
 mod pool;
+mod program_pages;
 mod turns;
 mod wasm;
 mod wasm_config;
@@ -113,6 +114,7 @@ pub use objects::{ObjectAccess, ObjectFunction};
 pub use panics::Panic;
 pub use policy::{Policy, PolicySource};
 pub use pool::EvictionCallback;
+pub use program_pages::release_program_pages;
 pub use report::{
     AccessReport, FunctionReport, FunctionReportKind, HandlerReport, ImportReport, ImportTreatment,
     MessageReport, ModuleReport, RetryReport,

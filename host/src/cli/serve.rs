@@ -227,9 +227,9 @@ impl ServeArgs {
         let connector = HttpConnector::new(reach, identity, prepared.host.env.clone());
         services.connect(Arc::new(connector.map_err(BootError::from).map_err(not_started)?));
         self.blobs.open(&prepared.host)?;
-        let env = prepared.host.env.clone();
-        env.runtime.spawn("idle memory", Box::pin(idle_memory::release(env.clone())));
         let running = prepared.start().await.map_err(BootError::from).map_err(not_started)?;
+        let env = &running.host.env;
+        env.runtime.spawn("idle memory", Box::pin(idle_memory::release(env.clone())));
         let mut api = Api::new(running.host.clone(), wasm, access, component_limit);
         api.reach = reach;
         api.origins = self.resonate.origins();
