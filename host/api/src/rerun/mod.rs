@@ -117,5 +117,6 @@ async fn rows(
     while let Some((place, row)) = done.recv().await {
         found[place] = Some(row?);
     }
-    Ok(found.into_iter().flatten().collect())
+    let rows: Option<Vec<_>> = found.into_iter().collect();
+    rows.ok_or_else(|| ApiError::Internal("an execution was not run again".to_owned()))
 }
