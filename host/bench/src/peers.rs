@@ -1,6 +1,8 @@
 //! Measures several hosts on one PostgreSQL database, compared with the database when every row is
 //! a separate commit.
 
+use std::sync::{Mutex, PoisonError};
+
 use futures::future::try_join_all;
 use segno_core::id::PromiseId;
 use segno_store::postgres::PostgresConfig;
@@ -51,6 +53,7 @@ async fn measure(
     let (mut cpu, mut shared, mut repeated, mut single) = (vec![], vec![], vec![], vec![]);
     let (mut trips, mut each) = (vec![], vec![]);
     let (mut stored, mut stored_cpu, mut logged) = (vec![], vec![], vec![]);
+    let (mut stored_shared, mut plain) = (vec![], vec![]);
     for repetition in 0..context.repetitions {
         for hosts in 1..=HOSTS {
             let mut beds = Vec::new();
@@ -76,10 +79,15 @@ async fn measure(
                 let steps =
                     StoreOnly::of(&beds[0], &ended, "steps", input(), context.digest).await?;
                 steps.append(&beds[0], &format!("stored-{repetition}-warm-up"), workflows).await?;
+                let before = beds[0].written_together().commits;
                 let passed =
                     steps.append(&beds[0], &format!("stored-{repetition}"), workflows).await?;
+                let commits = beds[0].written_together().commits - before;
                 stored.push(passed.rate(all));
                 stored_cpu.push(passed.cpu_each_us(all));
+                let shared = (u64::from(all) / commits.max(1)).max(1) as u32;
+                stored_shared.push(f64::from(shared));
+                plain.push(shared_rows(schema, all, shared, repetition).await?);
             }
             for harness in beds {
                 harness.close().await;
@@ -108,7 +116,8 @@ async fn measure(
     let mut section = BenchSection::new(format!(
         "{workflows} workflows of {STEPS} `run` steps with results of 20 bytes, all at once, begun for {CLIENTS} clients and \
          shared out among hosts in this process; starts and ends are in the figures. Without guests, one host appends the records of such workflows under as \
-         many claims. Next to it, {CONNECTIONS} connections that commit a row of 100 bytes each, again and again, and the \
+         many claims; next to it, rows of the size of a step in commits of as many, one statement each, without a claim \
+         or an index but their key. {CONNECTIONS} connections commit a row of 100 bytes each, again and again, and the \
          guests on a log in a file, which is what no database could be faster than. {commits}"
     ));
     let [one, two, three] = &rates;
@@ -129,6 +138,8 @@ async fn measure(
     section.measured("batches decided again", "", &repeated);
     section.measured("the same steps without guests, one host", "/s", &stored);
     section.measured("CPU time of one, without the database's", "µs", &stored_cpu);
+    section.measured("steps a commit there", "", &stored_shared);
+    section.floor("rows in commits of as many, by plain statements", "/s", &plain);
     section.floor("single rows committed", "/s", &single);
     section
         .ratio("steps/s / single rows/s", one, &single)
@@ -136,6 +147,8 @@ async fn measure(
     section
         .ratio("steps/s without guests / single rows/s", &stored, &single)
         .goal(Goal::AtLeast { must: 5.0, aim: 15.0 });
+    section.ratio("steps/s without guests / rows in commits of as many", &stored, &plain);
+    section.ratio("rows in commits of as many / single rows/s", &plain, &single);
     section.floor("the same guests on a raw log with group commit, no database", "/s", &logged);
     section.ratio("the guests on a raw log / single rows/s", &logged, &single);
     Ok(section)
@@ -188,4 +201,39 @@ async fn single_rows(schema: &TemporarySchema, each: u32) -> anyhow::Result<f64>
     });
     try_join_all(writing).await?;
     Ok(stopwatch.passed().rate(each * CONNECTIONS))
+}
+
+/// Rows per second when `each` of them share a statement and its commit, on as many connections as a
+/// host has writers. The rows are those of 20 steps of many journals.
+async fn shared_rows(
+    schema: &TemporarySchema,
+    all: u32,
+    each: u32,
+    repetition: u32,
+) -> anyhow::Result<f64> {
+    let writers = PostgresConfig::new(&schema.address)?.writers;
+    let mut connections = Vec::new();
+    for _ in 0..writers {
+        connections.push(PgConnection::connect(&schema.address).await?);
+    }
+    let places: Vec<(i64, i64)> = (0..i64::from(STEPS))
+        .flat_map(|at| (0..i64::from(all / STEPS)).map(move |journal| (journal, at)))
+        .map(|(journal, at)| (journal + i64::from(repetition) * i64::from(all), at))
+        .collect();
+    let left = Mutex::new(places.chunks(each as usize));
+    let stopwatch = Stopwatch::start();
+    let writing = connections.iter_mut().map(async |connection| {
+        loop {
+            let next = left.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some(rows) = next else { return anyhow::Ok(()) };
+            let (journals, ats): (Vec<i64>, Vec<i64>) = rows.iter().copied().unzip();
+            let row = sqlx::query(
+                "INSERT INTO shared_rows SELECT * FROM UNNEST($1::BIGINT[], $2::BIGINT[], $3::BYTEA[])",
+            );
+            let records = vec![vec![1_u8; RECORD]; rows.len()];
+            connection.execute(row.bind(journals).bind(ats).bind(records)).await?;
+        }
+    });
+    try_join_all(writing).await?;
+    Ok(stopwatch.passed().rate(all))
 }

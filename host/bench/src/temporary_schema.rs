@@ -28,7 +28,8 @@ impl TemporarySchema {
         let mut owner = connected.with_context(|| format!("no database answers at {shown}"))?;
         owner
             .execute(AssertSqlSafe(format!(
-                "CREATE SCHEMA {name}; CREATE TABLE {name}.single_rows (n BIGSERIAL PRIMARY KEY, record BYTEA)"
+                "CREATE SCHEMA {name}; CREATE TABLE {name}.single_rows (n BIGSERIAL PRIMARY KEY, record BYTEA); \
+                 CREATE TABLE {name}.shared_rows (journal BIGINT, at BIGINT, record BYTEA, PRIMARY KEY (journal, at))"
             )))
             .await
             .context("no schema can be made for the benchmark")?;
