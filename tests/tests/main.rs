@@ -40,6 +40,7 @@ mod mended;
 mod mutation;
 mod objects;
 mod openapi;
+mod patroni;
 mod peers;
 mod readme;
 mod recording;

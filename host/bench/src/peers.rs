@@ -209,8 +209,9 @@ async fn shared_rows(
     schema: &TemporarySchema,
     all: u32,
     each: u32,
-    repetition: u32,
+    repetition: usize,
 ) -> anyhow::Result<f64> {
+    let first = i64::try_from(repetition)? * i64::from(all);
     let writers = PostgresConfig::new(&schema.address)?.writers;
     let mut connections = Vec::new();
     for _ in 0..writers {
@@ -218,7 +219,7 @@ async fn shared_rows(
     }
     let places: Vec<(i64, i64)> = (0..i64::from(STEPS))
         .flat_map(|at| (0..i64::from(all / STEPS)).map(move |journal| (journal, at)))
-        .map(|(journal, at)| (journal + i64::from(repetition) * i64::from(all), at))
+        .map(|(journal, at)| (first + journal, at))
         .collect();
     let left = Mutex::new(places.chunks(each as usize));
     let stopwatch = Stopwatch::start();

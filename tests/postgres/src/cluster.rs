@@ -383,7 +383,7 @@ pub(crate) fn is_required() -> bool {
     std::env::var_os("SEGNO_POSTGRES").is_some_and(|value| value == "required")
 }
 
-fn done(mut command: Command) -> io::Result<Output> {
+pub(crate) fn done(mut command: Command) -> io::Result<Output> {
     let output = command.output()?;
     match output.status.success() {
         true => Ok(output),

@@ -5,12 +5,14 @@
 //!   program ends for any reason;
 //! - `cluster`: a server with its databases;
 //! - `route`: an address that can be redirected to another server;
+//! - `patroni`: two servers that Patroni keeps, one the other's standby;
 //! - `pooler`: PgBouncer in front of a server;
 //! - `strict`: a server that speaks less than PostgreSQL.
 //!
 //! The API is blocking and independent of its users.
 
 mod cluster;
+mod patroni;
 mod pooler;
 mod programs;
 mod route;
@@ -18,6 +20,7 @@ mod strict;
 mod supervisor;
 
 pub use cluster::{Cluster, Database};
+pub use patroni::PatroniGroup;
 pub use pooler::Pooler;
 pub use route::Route;
 pub use strict::{StrictServer, Strictness};

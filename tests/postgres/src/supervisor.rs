@@ -2,7 +2,8 @@
 //!
 //! The supervisor holds the reading end of a pipe. The test program holds the writing end. A line
 //! in the pipe names the signal that ends the server. When the pipe breaks, because the test
-//! program ended for any reason, the supervisor ends the server and removes its directory. So no
+//! program ended for any reason, the supervisor ends the server and removes its directory: by
+//! SIGINT, and by SIGTERM, because not every program reads the first in the background. So no
 //! process or file is left behind, even if the test program was killed.
 
 use std::{
@@ -24,6 +25,7 @@ if read -r signal; then
     wait "$server"
 else
     kill -s INT "$server"
+    kill -s TERM "$server"
     wait "$server"
     rm -rf "$folder"
 fi

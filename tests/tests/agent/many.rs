@@ -9,8 +9,8 @@ use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-use segno_api::model::{BudgetUnit, InvocationState, StartInvocation};
-use segno_client::Client;
+use segno_api::model::{BudgetUnit, InvocationState, StartInvocation, TreeQuery};
+use segno_client::{Client, ClientError};
 use segno_core::time::Millis;
 use segno_demo::rng::DemoRng;
 use segno_env::Env;
@@ -155,31 +155,15 @@ impl Talker<'_> {
 
     /// What was spent is what the answered calls cost, and the last one began within the budget.
     async fn budget_holds(&self, id: &str, limit: u64) {
-        let reading = async {
-            loop {
-                let (budget, tree) =
-                    (self.client.budget(id).await, self.client.tree(id, &Default::default()).await);
-                match (budget, tree) {
-                    (Ok(budget), Ok(tree)) => return (budget, tree),
-                    _ => self.pause().await,
-                }
-            }
-        };
-        let (budget, tree) = self.env.within(TURN_MAX, reading).await.expect("in time");
+        let budget = self.read(|| self.client.budget(id)).await;
+        let query = TreeQuery::default();
+        let tree = self.read(|| self.client.tree(id, &query)).await;
         let BudgetUnit { spent, .. } = &budget.accounts[0].units["tokens"];
         let spent = spent.as_u64().expect("tokens are whole");
         let mut costs = Vec::new();
         let calls = tree.nodes.iter().filter(|node| node.id != id && node.target.is_some());
         for node in calls {
-            let call = async {
-                loop {
-                    match self.client.invocation(&node.id).await {
-                        Ok(call) => return call,
-                        Err(_) => self.pause().await,
-                    }
-                }
-            };
-            let call = self.env.within(TURN_MAX, call).await.expect("in time");
+            let call = self.read(|| self.client.invocation(&node.id)).await;
             costs.extend(call.cost.get("tokens").and_then(Number::as_u64));
         }
         assert_eq!(spent, costs.iter().sum::<u64>(), "{id}: {costs:?}");
@@ -189,32 +173,38 @@ impl Talker<'_> {
 
     /// The tokens of the stream are the answer, each once.
     async fn stream_is_whole(&self, id: &str, answer: &str) {
-        let reading = async {
-            let (mut items, mut offset) = (Vec::new(), "-1".to_owned());
-            loop {
-                match self.client.stream(id, "answer", &offset, true).await {
-                    Ok(data) => {
-                        if !data.body.is_empty() {
-                            let more: Vec<Value> =
-                                serde_json::from_slice(&data.body).expect("a list");
-                            items.extend(more);
-                        }
-                        offset = data.next_offset;
-                        if data.closed {
-                            return items;
-                        }
-                    }
-                    Err(_) => self.pause().await,
-                }
+        let (mut items, mut offset) = (Vec::new(), "-1".to_owned());
+        loop {
+            let data = self.read(|| self.client.stream(id, "answer", &offset, true)).await;
+            if !data.body.is_empty() {
+                items.extend(serde_json::from_slice::<Vec<Value>>(&data.body).expect("a list"));
             }
-        };
-        let mut items = self.env.within(TURN_MAX, reading).await.expect("in time");
+            offset = data.next_offset;
+            if data.closed {
+                break;
+            }
+        }
         assert_eq!(items.pop(), Some(json!({ "answer": answer })), "{id}");
         let text: String = items.iter().filter_map(Value::as_str).collect();
         assert!(text.ends_with(answer), "{id}: {text}");
         let before = ["", "I look it up. ", "I ask. ", "I ask a colleague. "];
         let before_it = &text[..text.len() - answer.len()];
         assert!(before.contains(&before_it), "{id}: {text}");
+    }
+
+    /// Repeats a request while the host is away.
+    async fn read<T>(&self, ask: impl AsyncFn() -> Result<T, ClientError>) -> T {
+        let began = self.env.clock.now();
+        loop {
+            match ask().await {
+                Ok(found) => return found,
+                Err(error) => {
+                    let took = self.env.clock.now().since(began);
+                    assert!(took < TURN_MAX, "nothing is read: {error}");
+                    self.pause().await;
+                }
+            }
+        }
     }
 
     async fn pause(&self) {
