@@ -27,7 +27,8 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 const BENCH: &[u8] = include_bytes!("../../host/bench/guest/bench.wasm");
 /// Time that an order waits for its approval: longer than any failover.
 const APPROVAL_TIMEOUT: Millis = Millis(300_000);
-/// Longest time from a commit at the new leader to the first one of a host, on a busy machine.
+/// Longest time from a commit at the new leader to the first one of a host, on a busy machine. A
+/// quiet one needs less than two seconds.
 const FOLLOW_MAX: Millis = Millis(10_000);
 /// Number of times that the leader changes, and the number of phases of the load.
 const CHANGES: usize = 2;

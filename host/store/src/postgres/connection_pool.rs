@@ -35,6 +35,8 @@ pub(crate) struct ConnectionPool {
     primary: Option<Arc<Primary>>,
     /// The epoch and its pool.
     pool: Mutex<(u64, PgPool)>,
+    /// Held while one of the waiting reads looks for the primary at the other servers.
+    search: tokio::sync::Mutex<()>,
 }
 
 impl ConnectionPool {
@@ -57,7 +59,8 @@ impl ConnectionPool {
 
     fn of(options: PgPoolOptions, settings: SessionSettings, place: usize) -> Self {
         let pool = options.clone().connect_lazy_with(settings.server(place).clone());
-        Self { options, settings, primary: None, pool: Mutex::new((0, pool)) }
+        let search = tokio::sync::Mutex::new(());
+        Self { options, settings, primary: None, pool: Mutex::new((0, pool)), search }
     }
 
     /// Takes a connection to the primary, for a short use.
@@ -94,7 +97,8 @@ impl ConnectionPool {
         let mut waited = Millis::ZERO;
         loop {
             let (epoch, pool) = self.pool();
-            let refused = match pool.acquire().await {
+            let Some(acquired) = self.acquire_from(&pool, primary, epoch).await else { continue };
+            let refused = match acquired {
                 Ok(mut connection) => match primary.examine(&mut connection).await {
                     Ok(examined) if examined == epoch => return Ok(connection),
                     examined => {
@@ -122,6 +126,30 @@ impl ConnectionPool {
             }
             primary.env().runtime.sleep(REST).await;
             waited = Millis(waited.0 + REST.0);
+        }
+    }
+
+    /// Takes a connection of this epoch's pool. `None` if another server is the primary now: the pool
+    /// would ask a server that does not answer again and again until [`ACQUIRE_TIMEOUT`].
+    async fn acquire_from(
+        &self,
+        pool: &PgPool,
+        primary: &Primary,
+        epoch: u64,
+    ) -> Option<Result<PoolConnection<Postgres>, sqlx::Error>> {
+        let searching = async {
+            loop {
+                primary.env().runtime.sleep(REST).await;
+                let Ok(_alone) = self.search.try_lock() else { continue };
+                if self.is_elsewhere(primary, epoch).await {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            acquired = pool.acquire() => Some(acquired),
+            () = primary.left(epoch) => None,
+            () = searching, if self.settings.servers().len() > 1 => None,
         }
     }
 

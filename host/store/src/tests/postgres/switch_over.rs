@@ -17,7 +17,7 @@ use segno_core::{
     value::Value,
     view::View,
 };
-use segno_env::{Clock as _, Runtime as _, SystemRuntime};
+use segno_env::{Clock as _, Env, Runtime as _, SystemRuntime};
 use throwaway_postgres::{Cluster, Route};
 
 use super::{
@@ -267,6 +267,10 @@ async fn an_address_with_several_servers_leads_to_the_one_that_takes_writes() {
         primary.crash();
         standby.promote();
     });
+    // The first use after the crash: the pool would ask the dead server for five seconds.
+    let reads = store.read();
+    let reading = Env::system().within(Millis(4_000), reads.promise(&"before".into())).await;
+    assert!(reading.expect("the other server is asked at once").expect("a read").is_some());
     commit("after").await;
     for id in ["before", "after"] {
         let found = store.read().promise(&id.into()).await.expect("a read");
