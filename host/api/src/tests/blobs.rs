@@ -135,6 +135,9 @@ async fn what_cannot_be_stored_is_refused_and_leaves_nothing() {
     for name in ["content-digest", "digest"] {
         put(&world, "a", &[(name, wrong)], "x").await.problem(422, "wrong-digest");
         put(&world, "a", &[(name, "sha-256=:x:")], "x").await.problem(400, "invalid-header");
+        let foreign = [(name, "sha-256=:ü:")];
+        let answer = put(&world, "a", &foreign, "x").await;
+        assert!(answer.problem(400, "invalid-header").contains("is not ASCII"), "{answer:?}");
     }
     let large = vec![7; LIMIT as usize + 1];
     put(&world, "a", &[], large.clone()).await.problem(413, "body-too-large");

@@ -1,5 +1,7 @@
 use axum::http::StatusCode;
-use segno_core::promise::Verdict;
+use segno_blobs::BlobStore;
+use segno_core::{id::PromiseId, promise::Verdict};
+use segno_env::Env;
 use serde_json::json;
 
 use super::ServicesHost;
@@ -44,6 +46,26 @@ async fn what_has_completed_is_purged_with_what_it_made() {
     let (status, message) = patch(&services, &id, "purge").await;
     assert_eq!(status, StatusCode::NOT_FOUND);
     assert!(message.contains("no invocation"), "{message}");
+}
+
+#[tokio::test]
+async fn the_blobs_of_a_tree_are_purged_with_it() {
+    let services = ServicesHost::new().await;
+    let blobs = BlobStore::in_memory(1 << 20, Env::system());
+    services.world.api.host.keep_blobs(blobs.clone());
+    let id = services.send("Greeter/greet").await;
+    let other = services.send("Greeter/greet").await;
+    for owner in [&id, &other] {
+        let upload =
+            blobs.create(PromiseId::from(owner.as_str()), "text/plain").expect("an upload");
+        upload.finish(None).await.expect("it is stored");
+    }
+    services.end(&id, Verdict::Resolved, "1").await;
+    let (status, message) = patch(&services, &id, "purge").await;
+    assert_eq!(status, StatusCode::OK, "{message}");
+    let left: Vec<_> =
+        blobs.owners().await.expect("a list").into_iter().map(|it| it.owner).collect();
+    assert_eq!(left, [PromiseId::from(other.as_str())]);
 }
 
 #[tokio::test]
