@@ -23,6 +23,9 @@ export function referenceOf(schema) {
   return reference && nameOf(reference.$ref);
 }
 
+/** True for a type that stands in values of users, such as the reference of a blob: its fields keep their names. */
+export const isValue = (schema) => Object.keys(schema.properties ?? {}).some((name) => name.includes(':'));
+
 /** The description of a field, also where it stands beside its reference. */
 export const descriptionOf = (schema) =>
   schema.description ?? schema.oneOf?.find((one) => one.description)?.description ?? '';

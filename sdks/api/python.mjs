@@ -1,5 +1,5 @@
 // Writes the types and routes of the API in Python: dictionaries with the names of fields that the API has.
-import { descriptionOf, referenceOf } from './document.mjs';
+import { descriptionOf, isValue, referenceOf } from './document.mjs';
 
 const SCALARS = { string: 'str', integer: 'int', number: 'float', boolean: 'bool' };
 
@@ -38,6 +38,11 @@ function declarationOf({ name, schema, used }) {
   if (schema.enum) {
     const words = schema.enum.map((one) => `"${one}"`).join(', ');
     return `${name} = Literal[${words}]\n${doc(schema.description ?? '', '')}`;
+  }
+  // Its names are not all names of Python.
+  if (isValue(schema)) {
+    const fields = Object.entries(schema.properties).map(([field, one]) => `"${field}": ${typeOf(one)}`);
+    return `${name} = TypedDict("${name}", {${fields.join(', ')}})\n${doc(schema.description ?? '', '')}`;
   }
   const bases = (schema.allOf ?? []).map(referenceOf).filter(Boolean);
   const own = schema.allOf

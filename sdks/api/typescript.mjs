@@ -1,6 +1,6 @@
 // Writes the types and routes of the API in TypeScript. Names of fields are in camel case; `nested` lets the client
 // rename the fields of answers and bodies without touching the values of users.
-import { descriptionOf, referenceOf } from './document.mjs';
+import { descriptionOf, isValue, referenceOf } from './document.mjs';
 
 /** `created_at_ms` as `createdAtMs`. */
 export const camel = (name) => name.replace(/_([a-z0-9])/g, (_, letter) => letter.toUpperCase());
@@ -26,12 +26,14 @@ function typeOf(schema) {
 
 function fieldOf(name, schema, isRequired) {
   const [mark, more] = isRequired ? ['', ''] : ['?', ' | undefined'];
-  return `${comment(descriptionOf(schema), '  ')}  ${camel(name)}${mark}: ${typeOf(schema)}${more};\n`;
+  return `${comment(descriptionOf(schema), '  ')}  ${name}${mark}: ${typeOf(schema)}${more};\n`;
 }
+
+const nameOf = (schema, name) => (isValue(schema) ? (/^\w+$/.test(name) ? name : `'${name}'`) : camel(name));
 
 const fieldsOf = (schema) =>
   Object.entries(schema.properties ?? {})
-    .map(([name, field]) => fieldOf(name, field, schema.required?.includes(name)))
+    .map(([name, field]) => fieldOf(nameOf(schema, name), field, schema.required?.includes(name)))
     .join('');
 
 function declarationOf({ name, schema }) {

@@ -34,12 +34,19 @@ class Host:
     def server(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def blobs(self) -> Path:
+        return self.folder / "blobs"
+
     def up(self) -> None:
         log = self.folder.with_suffix(".log")
         environment = {name: value for name, value in os.environ.items() if not name.startswith("SEGNO_")}
         with log.open("wb") as output:
             self.process = subprocess.Popen(
-                [PROGRAM, "serve", "--data", self.folder, "--listen", f"127.0.0.1:{self.port}", *self.options],
+                [
+                    *(PROGRAM, "serve", "--data", self.folder, "--blobs", self.blobs),
+                    *("--listen", f"127.0.0.1:{self.port}", *self.options),
+                ],
                 stdout=output,
                 stderr=output,
                 env=environment,

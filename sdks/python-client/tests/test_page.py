@@ -12,6 +12,7 @@ from host import ROOT
 
 HEAD = """from __future__ import annotations
 from datetime import UTC, datetime
+from pathlib import Path
 from segno_client import Client, ExecutionFailedError
 """
 PACKAGE = ROOT / "sdks/python-client"

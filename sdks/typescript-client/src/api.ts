@@ -54,6 +54,24 @@ export interface BehindLimit {
   waits?: LimitWait | undefined;
 }
 
+/** The blobs of an invocation, by digest. */
+export interface BlobList {
+  /** The blobs, at most 10,000. */
+  blobs: ListedBlob[];
+  /** True if there are more. */
+  more?: boolean | undefined;
+}
+
+/** The reference of a blob. It is passed as any value, or as a part of one. */
+export interface BlobView {
+  /** Size of the content. */
+  bytes: number;
+  /** Content type. */
+  content_type: string;
+  /** `INVOCATION/blob/DIGEST`: the execution that owns the blob, and the SHA-256 of the content. */
+  'segno:blob': string;
+}
+
 /** The budget of one execution, which everything below that execution draws on. */
 export interface BudgetAccount {
   /** The execution. */
@@ -654,6 +672,12 @@ export interface LimitWait {
   totalNextTokenAtMs?: number | undefined;
   /** Number of admitted executions of all keys. */
   totalRunning: number;
+}
+
+/** A blob of an invocation. */
+export interface ListedBlob extends BlobView {
+  /** Instant when it was stored. */
+  storedAtMs: number;
 }
 
 /** The level of a line. */
@@ -1362,6 +1386,18 @@ export interface Routes {
    * of this one's state. Its label `restart-of` names this one.
    */
   'POST /v1/invocations/{id}/restart': { query: undefined; body: RestartInvocation; answer: Started };
+  /** Lists the blobs of an execution, which are those of the root of its tree. */
+  'GET /v1/invocations/{id}/blobs': { query: undefined; body: undefined; answer: BlobList };
+  /**
+   * Stores the body as a blob of an execution, and answers with its reference. The execution need not
+   * exist yet, so that its input can refer to the blob. A blob of a part of a tree belongs to the root,
+   * and is removed with it. `Content-Digest: sha-256=:BASE64:` is compared with the content.
+   */
+  'POST /v1/invocations/{id}/blobs': { query: undefined; body: Uint8Array; answer: BlobView };
+  /** Reads a blob of an execution, whole or a range of its bytes. */
+  'GET /v1/invocations/{id}/blobs/{digest}': { query: { presign?: number | undefined }; body: undefined; answer: Uint8Array };
+  /** Removes a blob of an execution. References to it then lead nowhere. */
+  'DELETE /v1/invocations/{id}/blobs/{digest}': { query: undefined; body: undefined; answer: Uint8Array };
   /** Reads the budgets that an execution draws on, and those of the executions below it. */
   'GET /v1/invocations/{id}/budget': { query: undefined; body: undefined; answer: BudgetView };
   /**
@@ -1494,6 +1530,10 @@ export const routes: Record<keyof Routes, [body: string | undefined, answer: str
   'POST /v1/invocations/{id}/halt': [undefined, 'Accepted'],
   'POST /v1/invocations/{id}/continue': ['ContinueInvocation', 'Continued'],
   'POST /v1/invocations/{id}/restart': ['RestartInvocation', 'Started'],
+  'GET /v1/invocations/{id}/blobs': [undefined, 'BlobList'],
+  'POST /v1/invocations/{id}/blobs': [undefined, 'BlobView'],
+  'GET /v1/invocations/{id}/blobs/{digest}': [undefined, undefined],
+  'DELETE /v1/invocations/{id}/blobs/{digest}': [undefined, undefined],
   'GET /v1/invocations/{id}/budget': [undefined, 'BudgetView'],
   'PUT /v1/invocations/{id}/budget': ['SetBudget', 'BudgetView'],
   'GET /v1/invocations/{id}/logs': [undefined, 'LogPage'],
@@ -1540,6 +1580,8 @@ export const nested: Record<string, Record<string, string>> = {
   Backfill: {},
   Backfilled: {},
   BehindLimit: {"waits":"LimitWait"},
+  BlobList: {"blobs":"[ListedBlob"},
+  BlobView: {},
   BudgetAccount: {"units":"{BudgetUnit"},
   BudgetUnit: {},
   BudgetView: {"accounts":"[BudgetAccount","below":"[BudgetAccount"},
@@ -1574,6 +1616,7 @@ export const nested: Record<string, Record<string, string>> = {
   LimitRate: {},
   LimitRule: {"debounce":"LimitDebounce","perKey":"LimitBounds","priority":"LimitPriority","total":"LimitBounds"},
   LimitWait: {"holders":"[LimitHolder"},
+  ListedBlob: {"...":"BlobView"},
   LogLine: {},
   LogPage: {"lines":"[LogLine","uncommitted":"[LogLine"},
   Message: {},

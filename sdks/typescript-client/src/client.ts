@@ -20,6 +20,7 @@ import type {
   ScheduleView,
   Undeployed,
 } from './api.js';
+import { Blobs } from './blobs.js';
 import { SegnoError } from './errors.js';
 import { type EventOptions, acknowledge, read } from './events.js';
 import { Execution } from './execution.js';
@@ -113,6 +114,11 @@ export class Client {
   async counts(filter: ExecutionFilter = {}): Promise<InvocationCounts> {
     const page = await this.#page(filter, undefined, 1, true);
     return page.counts ?? { newestOnly: false, states: {} };
+  }
+
+  /** The blobs of executions: upload, download, list, removal. */
+  get blobs(): Blobs {
+    return new Blobs(this.#transport);
   }
 
   /** The object `key` of the kind `MODULE/OBJECT`. Sends nothing. */

@@ -67,6 +67,18 @@ export class UnexpectedAnswerError extends SegnoError {
   }
 }
 
+/** The content that passed is not that of the blob: it was changed where it is stored, or on its way. */
+export class BlobDamagedError extends SegnoError {
+  readonly code = 'blob-damaged';
+  constructor(
+    /** Id of the blob. */
+    readonly id: string,
+    digest: string,
+  ) {
+    super(`the content of the blob \`${id}\` is damaged: what passed has the digest ${digest}`);
+  }
+}
+
 /** The problem document of a refusal, as the host sent it. */
 export interface Problem {
   /** URN that contains the code. */

@@ -5,6 +5,8 @@
  */
 
 export { Client } from './client.js';
+export { Blobs } from './blobs.js';
+export type { BlobContent, BlobPiece, BlobReference, RangeOptions, UploadOptions } from './blobs.js';
 export type { ExecutionFilter, ListOptions, PromiseFilter } from './filters.js';
 export type { CallOptions, ClientOptions, RetryOptions, WaitOptions } from './options.js';
 export { Execution } from './execution.js';
@@ -22,6 +24,7 @@ export type { EventOptions } from './events.js';
 export { Listing } from './listing.js';
 export type { JsonCodec } from './json.js';
 export {
+  BlobDamagedError,
   ConflictError,
   ExecutionFailedError,
   ExecutionHaltedError,

@@ -20,28 +20,43 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** A signal that is aborted after `ms`, or with `signal`. `dispose` ends its timer. */
-export function deadline(
-  ms: number,
-  signal?: AbortSignal,
-): { signal: AbortSignal; isOver: () => boolean; dispose: () => void } {
+/** A time limit. */
+export interface Deadline {
+  /** Aborted when the time is over. */
+  signal: AbortSignal;
+  /** True if the time is over. */
+  isOver: () => boolean;
+  /** Begins the time anew. */
+  restart: () => void;
+  /** Stops the time. */
+  stop: () => void;
+  /** Stops the time for ever. */
+  dispose: () => void;
+}
+
+/** A signal that is aborted after `ms`, or with `signal`. */
+export function deadline(ms: number, signal?: AbortSignal): Deadline {
   const controller = new AbortController();
   let isOver = false;
-  const timer = setTimeout(
-    () => {
-      isOver = true;
-      controller.abort();
-    },
-    Math.min(ms, LONGEST_TIMER_MS),
-  );
+  const over = () => {
+    isOver = true;
+    controller.abort();
+  };
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const stop = () => clearTimeout(timer);
+  const restart = () => {
+    stop();
+    timer = setTimeout(over, Math.min(ms, LONGEST_TIMER_MS));
+  };
+  restart();
   const abort = () => controller.abort(signal?.reason);
   if (signal?.aborted) abort();
   signal?.addEventListener('abort', abort, { once: true });
   const dispose = () => {
-    clearTimeout(timer);
+    stop();
     signal?.removeEventListener('abort', abort);
   };
-  return { signal: controller.signal, isOver: () => isOver, dispose };
+  return { signal: controller.signal, isOver: () => isOver, restart, stop, dispose };
 }
 
 /** A new id or key: 128 random bits. */

@@ -27,10 +27,12 @@ function renamed(
   const fields = fieldsOf(type);
   if (fields === undefined || value === null || typeof value !== 'object') return value;
   const result: Record<string, unknown> = {};
+  // The reference of a blob is a value of users, also where it has further fields.
+  const isKept = (name: string) => name === 'content_type' && 'segno:blob' in value;
   for (const [name, part] of Object.entries(value)) {
     if (part === undefined) continue;
     const inner = Object.hasOwn(fields, lookUp(name)) ? fields[lookUp(name)] : undefined;
-    result[rename(name)] = inner === undefined ? part : renamedPart(part, inner, rename, lookUp);
+    result[isKept(name) ? name : rename(name)] = inner === undefined ? part : renamedPart(part, inner, rename, lookUp);
   }
   return result;
 }

@@ -17,25 +17,8 @@ import {
   UnexpectedAnswerError,
   UnreachableError,
 } from '../src/index.js';
+import { answering } from './answering.js';
 import { Host, deployAll, sharedHost, until } from './host.js';
-
-/** A server that answers with `listener`, and counts the requests. */
-async function answering(listener: (number: number, ...request: Parameters<RequestListener>) => void) {
-  const seen: string[] = [];
-  const server = createServer((request, response) => {
-    seen.push(`${request.method} ${request.url}`);
-    request.resume();
-    listener(seen.length, request, response);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  after(() => server.close());
-  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return {
-    seen,
-    client: new Client({ server: address, token: '', retry: { initialMs: 5, forMs: 3_000 }, requestTimeoutMs: 500 }),
-  };
-}
 
 const problem = (
   response: Parameters<RequestListener>[1],

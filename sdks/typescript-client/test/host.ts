@@ -37,7 +37,10 @@ export class Host {
     const { SEGNO_TOKEN: _, SEGNO_SERVER: __, ...env } = process.env;
     const host = spawn(
       PROGRAM,
-      ['serve', '--data', this.folder, '--listen', `127.0.0.1:${this.#port}`, ...this.options],
+      [
+        ...['serve', '--data', this.folder, '--blobs', join(this.folder, 'blobs')],
+        ...['--listen', `127.0.0.1:${this.#port}`, ...this.options],
+      ],
       {
         stdio: ['ignore', 'pipe', 'pipe'],
         env,

@@ -2,6 +2,7 @@ import './document.suite.js';
 import './executions.suite.js';
 import './messages.suite.js';
 import './things.suite.js';
+import './blobs.suite.js';
 import './events.suite.js';
 import './failures.suite.js';
 import './values.suite.js';

@@ -42,7 +42,9 @@ suite('the page about clients', () => {
 /** The blocks of a page as one program. Each sees the handles that the page has before. */
 function program(blocks: string[]): string {
   const generated = "import { shop } from '../../../../host/types/tests/golden/shop.js';\n";
-  const imports = `import { Client, ExecutionFailedError } from '../../src/index.js';\n${generated}`;
+  const files =
+    "import { createReadStream, openAsBlob } from 'node:fs';\nimport { writeFile } from 'node:fs/promises';\n";
+  const imports = `${files}import { Client, ExecutionFailedError } from '../../src/index.js';\n${generated}`;
   const before = "const client = new Client();\nconst order = client.execution<string>('order-7');\nvoid order;\n";
   const bodies = blocks.map((block) => {
     const body = block.replace(/^import .*\n/gm, '');

@@ -1,6 +1,7 @@
 """A client of a Segno host, synchronous (:class:`Client`) and for asyncio (:class:`AsyncClient`)."""
 
 from . import api
+from ._async.blobs import AsyncBlobs
 from ._async.client import AsyncClient
 from ._async.execution import AsyncExecution
 from ._async.listing import AsyncListing
@@ -8,6 +9,7 @@ from ._async.object import AsyncObjectHandle, AsyncObjectPromise
 from ._async.promise import AsyncPromise
 from ._async.schedule import AsyncSchedule
 from ._async.update import AsyncUpdate
+from ._sync.blobs import Blobs
 from ._sync.client import Client
 from ._sync.execution import Execution
 from ._sync.listing import Listing
@@ -15,7 +17,9 @@ from ._sync.object import ObjectHandle, ObjectPromise
 from ._sync.promise import Promise
 from ._sync.schedule import Schedule
 from ._sync.update import Update
+from .blob import BlobContent, BlobReference
 from .errors import (
+    BlobDamagedError,
     ConflictError,
     ExecutionFailedError,
     ExecutionHaltedError,
@@ -41,6 +45,7 @@ from .options import Retry
 from .references import FunctionReference, PromiseReference, QueryReference, SignalReference, UpdateReference
 
 __all__ = [
+    "AsyncBlobs",
     "AsyncClient",
     "AsyncExecution",
     "AsyncListing",
@@ -49,6 +54,10 @@ __all__ = [
     "AsyncPromise",
     "AsyncSchedule",
     "AsyncUpdate",
+    "BlobContent",
+    "BlobDamagedError",
+    "BlobReference",
+    "Blobs",
     "Client",
     "ConflictError",
     "Execution",

@@ -120,6 +120,26 @@ class BehindLimit(TypedDict):
     """Why it waits. Absent if it was admitted, or reaches its limit later."""
 
 
+BlobView = TypedDict("BlobView", {"bytes": int, "content_type": str, "segno:blob": str})
+"""The reference of a blob. It is passed as any value, or as a part of one."""
+
+
+class ListedBlob(BlobView):
+    """A blob of an invocation."""
+
+    stored_at_ms: int
+    """Instant when it was stored."""
+
+
+class BlobList(TypedDict):
+    """The blobs of an invocation, by digest."""
+
+    blobs: list[ListedBlob]
+    """The blobs, at most 10,000."""
+    more: NotRequired[bool]
+    """True if there are more."""
+
+
 class BudgetUnit(TypedDict):
     """Limit and use of a unit: decimal numbers with at most six places."""
 
@@ -1405,6 +1425,10 @@ POST_INVOCATIONS_ID_KILL: Route[None, Accepted] = Route("POST", "/v1/invocations
 POST_INVOCATIONS_ID_HALT: Route[None, Accepted] = Route("POST", "/v1/invocations/{id}/halt", ())
 POST_INVOCATIONS_ID_CONTINUE: Route[ContinueInvocation, Continued] = Route("POST", "/v1/invocations/{id}/continue", ())
 POST_INVOCATIONS_ID_RESTART: Route[RestartInvocation, Started] = Route("POST", "/v1/invocations/{id}/restart", ())
+GET_INVOCATIONS_ID_BLOBS: Route[None, BlobList] = Route("GET", "/v1/invocations/{id}/blobs", ())
+POST_INVOCATIONS_ID_BLOBS: Route[bytes, BlobView] = Route("POST", "/v1/invocations/{id}/blobs", ())
+GET_INVOCATIONS_ID_BLOBS_DIGEST: Route[None, bytes] = Route("GET", "/v1/invocations/{id}/blobs/{digest}", ("presign",))
+DELETE_INVOCATIONS_ID_BLOBS_DIGEST: Route[None, bytes] = Route("DELETE", "/v1/invocations/{id}/blobs/{digest}", ())
 GET_INVOCATIONS_ID_BUDGET: Route[None, BudgetView] = Route("GET", "/v1/invocations/{id}/budget", ())
 PUT_INVOCATIONS_ID_BUDGET: Route[SetBudget, BudgetView] = Route("PUT", "/v1/invocations/{id}/budget", ())
 GET_INVOCATIONS_ID_LOGS: Route[None, LogPage] = Route("GET", "/v1/invocations/{id}/logs", ("from", "limit",))

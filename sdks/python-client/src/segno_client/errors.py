@@ -73,6 +73,17 @@ class UnexpectedAnswerError(SegnoError):
         """Time after which the answer asks to try again, in milliseconds."""
 
 
+class BlobDamagedError(SegnoError):
+    """The content that passed is not that of the blob: it was changed where it is stored, or on its way."""
+
+    code = "blob-damaged"
+
+    def __init__(self, id: str, digest: str) -> None:
+        super().__init__(f"the content of the blob `{id}` is damaged: what passed has the digest {digest}")
+        self.id = id
+        """Id of the blob."""
+
+
 class RefusedError(SegnoError):
     """A refusal of the host. Its subclasses are the families of codes; ``code`` tells the reason exactly."""
 

@@ -24,6 +24,7 @@ from ..api import (
 from ..errors import SegnoError
 from ..options import Retry, end_of, now_ms, settings_of
 from . import events
+from .blobs import AsyncBlobs
 from .lists import AsyncLists
 from .modules import AsyncModules
 from .object import AsyncObjectHandle
@@ -82,6 +83,11 @@ class AsyncClient(AsyncLists, AsyncModules, AsyncStarts):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
+
+    @property
+    def blobs(self) -> AsyncBlobs:
+        """The blobs of executions: upload, download, list, removal."""
+        return AsyncBlobs(self._transport)
 
     def object(self, kind: str, key: str) -> AsyncObjectHandle:
         """The object ``key`` of the kind ``MODULE/OBJECT``. Sends nothing."""

@@ -25,6 +25,7 @@ from ..api import (
 from ..errors import SegnoError
 from ..options import Retry, end_of, now_ms, settings_of
 from . import events
+from .blobs import Blobs
 from .lists import Lists
 from .modules import Modules
 from .object import ObjectHandle
@@ -83,6 +84,11 @@ class Client(Lists, Modules, Starts):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @property
+    def blobs(self) -> Blobs:
+        """The blobs of executions: upload, download, list, removal."""
+        return Blobs(self._transport)
 
     def object(self, kind: str, key: str) -> ObjectHandle:
         """The object ``key`` of the kind ``MODULE/OBJECT``. Sends nothing."""
