@@ -75,7 +75,11 @@ async fn made(
     let options = BundleOptions {
         redact: query.redact.unwrap_or_default(),
         without_modules: query.without_modules.unwrap_or_default(),
+        blobs: query.blobs.unwrap_or_default(),
     };
+    if options.blobs && api.host.blobs().is_none() {
+        return Err(ApiError::NoBlobs);
+    }
     let place = api.look().await?;
     let file = SpooledTempFile::new(IN_MEMORY);
     let (file, _) = bundles::make(&api.host, &selection, options, file).await.map_err(refused)?;
@@ -106,6 +110,7 @@ fn refused(error: BundleMakeError) -> ApiError {
         BundleMakeError::Gather(GatherError::Store(error)) | BundleMakeError::Store(error) => {
             error.into()
         }
+        BundleMakeError::Blob(error) => error.into(),
         error @ (BundleMakeError::Gather(GatherError::Sink(_)) | BundleMakeError::Write(_)) => {
             ApiError::Internal(error.to_string())
         }

@@ -41,6 +41,7 @@ impl fmt::Display for BundlePosition {
             }
             (Some(PartKind::Module), _) => f.write_str("a module")?,
             (Some(PartKind::Component), _) => f.write_str("the component of a module")?,
+            (Some(PartKind::Blob | PartKind::BlobPiece), _) => f.write_str("a blob")?,
             (Some(PartKind::End), _) => f.write_str("the end")?,
             (Some(PartKind::Execution), Some(id)) => {
                 write!(f, "the execution after `{}`", shown(id))?;

@@ -1,4 +1,4 @@
-//! Bundles: one file with executions, their journals, logs, streams and values, the components that
+//! Bundles: one file with executions, their journals, logs, streams and values, blobs, the components that
 //! ran them, and the engine's settings, so that they can be replayed anywhere, without a host.
 //!
 //! The crate knows the format (`docs/how-to/bundles.md`) and nothing of stores, guests or HTTP: it
@@ -12,6 +12,7 @@ mod error;
 mod part;
 mod pieces;
 
+mod blob;
 mod execution;
 mod head;
 mod line;
@@ -25,6 +26,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub use blob::BundleBlob;
 pub use chain::ChainLink;
 pub use error::{BundleError, BundlePosition};
 pub use execution::{BundleExecution, BundleRole};

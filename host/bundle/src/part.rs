@@ -11,6 +11,7 @@
 //! ```
 
 use super::{
+    blob::PIECE_BYTES_MAX,
     chain::ChainLink,
     pieces::{CUT_ABOVE, ReadPieces, WrittenPieces},
 };
@@ -56,10 +57,14 @@ pub enum PartKind {
     Stream = 8,
     /// Items of a stream: [`BundleStreamItems`](super::BundleStreamItems).
     StreamItems = 9,
+    /// A blob: [`BundleBlob`](super::BundleBlob). The pieces after it are its content.
+    Blob = 10,
+    /// A piece of the content of the blob before it.
+    BlobPiece = 11,
 }
 
 impl PartKind {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 11] = [
         Self::Head,
         Self::Execution,
         Self::Record,
@@ -69,10 +74,17 @@ impl PartKind {
         Self::End,
         Self::Stream,
         Self::StreamItems,
+        Self::Blob,
+        Self::BlobPiece,
     ];
 
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u8 == number)
+    }
+
+    /// True for bodies that may have references of blobs.
+    pub(crate) fn may_refer(self) -> bool {
+        matches!(self, Self::Execution | Self::Record | Self::StreamItems)
     }
 
     /// True for bodies that may have parts in common with others: those with values.
@@ -86,6 +98,8 @@ impl PartKind {
         match self {
             Self::Head => 1 << 20,
             Self::End => 64,
+            Self::Blob => 64 << 10,
+            Self::BlobPiece => PIECE_BYTES_MAX,
             Self::Execution
             | Self::Record
             | Self::Line

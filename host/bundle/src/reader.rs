@@ -1,7 +1,7 @@
 //! Reads a bundle and rejects every byte that differs from the written ones, with its place.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     io::{self, Read},
 };
 
@@ -12,8 +12,9 @@ use segno_core::{
 };
 
 use super::{
-    BundleError, BundleExecution, BundleHead, BundleLine, BundleModule, BundlePosition, BundleRole,
-    BundleStream, BundleStreamItems, ChainLink, PartKind,
+    BundleBlob, BundleError, BundleExecution, BundleHead, BundleLine, BundleModule, BundlePosition,
+    BundleRole, BundleStream, BundleStreamItems, ChainLink, PartKind,
+    blob::{BlobContent, references},
     chain::LINK_BYTES,
     execution::decoded,
     part::{FIRST_LINE, FIRST_LINE_BYTES, HEADER_BYTES, MAGIC, PartHeader, unpacked},
@@ -50,6 +51,10 @@ pub enum BundleItem {
     Module(BundleModule),
     /// The component of the preceding module, whose digest it matches.
     Component(Vec<u8>),
+    /// A blob. The pieces that follow are its content; none follow if an earlier blob has it.
+    Blob(BundleBlob),
+    /// A piece of the content of the blob. The last one completes the digest.
+    BlobPiece(Vec<u8>),
 }
 
 /// Returns true if a file with this beginning is a bundle of any format.
@@ -77,6 +82,12 @@ pub struct BundleReader<R> {
     seen: BTreeSet<PromiseId>,
     /// The preceding module, whose component may follow.
     module: Option<Digest>,
+    /// The blobs that executions refer to, by id.
+    references: BTreeMap<String, BundleBlob>,
+    /// The ids and the digests of the blobs before, each with the size of its content.
+    blobs: (BTreeSet<String>, BTreeMap<Digest, u64>),
+    /// The blob whose pieces follow.
+    content: Option<BlobContent>,
     ended: bool,
 }
 
@@ -119,6 +130,9 @@ impl<R: Read> BundleReader<R> {
             items_are_json: None,
             seen: BTreeSet::new(),
             module: None,
+            references: BTreeMap::new(),
+            blobs: Default::default(),
+            content: None,
             ended: false,
         };
         let (kind, body) = reader.part()?;
@@ -140,6 +154,11 @@ impl<R: Read> BundleReader<R> {
         self.link
     }
 
+    /// The blobs that the executions so far refer to, by id. Those that the bundle carries are items.
+    pub fn references(&self) -> impl Iterator<Item = &BundleBlob> {
+        self.references.values()
+    }
+
     /// Reads the next item. `None` at the end of a complete bundle.
     ///
     /// # Errors
@@ -152,6 +171,14 @@ impl<R: Read> BundleReader<R> {
         let (kind, body) = self.part()?;
         let module = self.module.take();
         let items_are_json = self.items_are_json.take();
+        if kind != PartKind::BlobPiece
+            && let Some(content) = self.content.take()
+        {
+            content.end().map_err(|what| self.damaged(what))?;
+        }
+        if kind.may_refer() {
+            self.references.extend(references(&body).map(|blob| (blob.id.clone(), blob)));
+        }
         match kind {
             PartKind::Head => Err(self.damaged("there is a second head")),
             PartKind::Execution => self.execution(&body).map(Some),
@@ -174,6 +201,15 @@ impl<R: Read> BundleReader<R> {
                 }
                 None => Err(self.damaged("it follows no module")),
             },
+            PartKind::Blob => self.blob(&body).map(Some),
+            PartKind::BlobPiece => {
+                let Some(mut content) = self.content.take() else {
+                    return Err(self.damaged("it follows no blob"));
+                };
+                content.add(&body).map_err(|what| self.damaged(what))?;
+                self.content = Some(content);
+                Ok(Some(BundleItem::BlobPiece(body)))
+            }
             PartKind::End => self.end(&body, before).map(|()| None),
         }
     }
@@ -251,6 +287,28 @@ impl<R: Read> BundleReader<R> {
         }
         self.items_are_json = Some(are_json);
         Ok(BundleItem::StreamItems(items))
+    }
+
+    fn blob(&mut self, body: &[u8]) -> Result<BundleItem, BundleError> {
+        self.of = None;
+        let (blob, repeats) = BundleBlob::decode(body).map_err(|what| self.damaged(what))?;
+        let name = blob.id.escape_debug().to_string();
+        let digest = blob.parts().map(|(_, digest)| digest).expect("it was decoded");
+        if !self.blobs.0.insert(blob.id.clone()) {
+            return Err(self.damaged(format!("the blob `{name}` comes twice")));
+        }
+        match self.blobs.1.get(&digest) {
+            Some(bytes) if repeats && *bytes == blob.bytes => {}
+            None if !repeats => {
+                self.blobs.1.insert(digest, blob.bytes);
+                self.content = Some(BlobContent::new(blob.clone(), digest));
+            }
+            Some(_) | None => {
+                let what = format!("the content of the blob `{name}` is not where it says");
+                return Err(self.damaged(what));
+            }
+        }
+        Ok(BundleItem::Blob(blob))
     }
 
     fn end(&mut self, body: &[u8], before: BundleTotals) -> Result<(), BundleError> {

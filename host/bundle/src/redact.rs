@@ -44,7 +44,12 @@ pub fn redacted(item: BundleItem) -> BundleItem {
             BundleItem::Line(line)
         }
         BundleItem::StreamItems(items) => BundleItem::StreamItems(of_items(items)),
-        BundleItem::Stream(_) | BundleItem::Module(_) | BundleItem::Component(_) => item,
+        // A blob of a redacted bundle has no content, and no reference to it is left.
+        BundleItem::Blob(_)
+        | BundleItem::BlobPiece(_)
+        | BundleItem::Stream(_)
+        | BundleItem::Module(_)
+        | BundleItem::Component(_) => item,
     }
 }
 

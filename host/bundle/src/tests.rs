@@ -18,7 +18,7 @@ use segno_core::{
 
 use super::*;
 use crate::{
-    part::{FIRST_LINE, PartHeader, unpacked},
+    part::{EncodedPart, FIRST_LINE, PartHeader, unpacked},
     pieces::ReadPieces,
 };
 
@@ -150,6 +150,26 @@ fn streams() -> Vec<BundleItem> {
     ]
 }
 
+/// Blobs: one in two pieces, one without content, and one with the content of the first.
+fn blobs() -> Vec<BundleItem> {
+    let blob = |owner: &str, content: &[u8]| {
+        let (id, bytes) = (format!("{owner}/blob/{}", Digest::of(content)), content.len() as u64);
+        BundleItem::Blob(BundleBlob { id, bytes, content_type: "text/plain".to_owned() })
+    };
+    vec![
+        blob("order-1", b"one, two"),
+        BundleItem::BlobPiece(b"one, ".to_vec()),
+        BundleItem::BlobPiece(b"two".to_vec()),
+        blob("order-1", b""),
+        blob("order-2", b"one, two"),
+    ]
+}
+
+/// A bundle with everything that it can have.
+fn all_items() -> Vec<BundleItem> {
+    items().into_iter().chain(blobs()).collect()
+}
+
 /// The items of a bundle that was written before bundles had streams.
 fn items_without_streams() -> Vec<BundleItem> {
     let is_of_stream =
@@ -236,6 +256,8 @@ fn written(items: &[BundleItem]) -> Vec<u8> {
                 _ => writer.module(module, None),
             },
             BundleItem::Component(_) => Ok(()),
+            BundleItem::Blob(blob) => writer.blob(blob).map(drop),
+            BundleItem::BlobPiece(piece) => writer.blob_content(piece),
         }
         .expect("memory takes it");
     }
@@ -275,7 +297,7 @@ fn bodies(bytes: &[u8]) -> Vec<(PartKind, Vec<u8>)> {
 
 #[test]
 fn what_was_written_is_read() {
-    let items = items();
+    let items = all_items();
     let bytes = written(&items);
     let read = read(&bytes).expect("it is whole");
     assert_eq!(format!("{read:?}"), format!("{items:?}"));
@@ -288,7 +310,9 @@ fn the_bytes_of_this_format_are_read_for_ever() {
     const PLAIN: &[u8] = include_bytes!("../tests/golden/bundle-1.segno-bundle");
     const STREAMS: &[u8] = include_bytes!("../tests/golden/bundle-1-streams.segno-bundle");
     const PIECES: &[u8] = include_bytes!("../tests/golden/bundle-1-pieces.segno-bundle");
-    let kept = [(PLAIN, items_without_streams()), (STREAMS, items()), (PIECES, large_items())];
+    const BLOBS: &[u8] = include_bytes!("../tests/golden/bundle-1-blobs.segno-bundle");
+    let plain = (PLAIN, items_without_streams());
+    let kept = [plain, (STREAMS, items()), (PIECES, large_items()), (BLOBS, all_items())];
     for (golden, items) in kept {
         let read = read(golden).expect("a bundle of format 1 is readable");
         assert_eq!(format!("{read:?}"), format!("{items:?}"));
@@ -343,7 +367,7 @@ fn what_an_execution_was_sent_and_has_not_read_is_kept() {
 
 #[test]
 fn every_changed_bit_is_refused_at_its_part() {
-    let bytes = written(&items());
+    let bytes = written(&all_items());
     let parts = parts(&bytes);
     for offset in 0..bytes.len() {
         for bit in 0..8 {
@@ -365,7 +389,7 @@ fn every_changed_bit_is_refused_at_its_part() {
 
 #[test]
 fn every_beginning_is_refused_at_its_end() {
-    let bytes = written(&items());
+    let bytes = written(&all_items());
     let parts = parts(&bytes);
     for length in 0..bytes.len() {
         let error = read(&bytes[..length]).expect_err("it is cut");
@@ -381,7 +405,7 @@ fn every_beginning_is_refused_at_its_end() {
 
 #[test]
 fn parts_that_are_missing_moved_or_added_are_refused_at_their_place() {
-    let bytes = written(&items());
+    let bytes = written(&all_items());
     let parts = parts(&bytes);
     let part = |number: usize| &bytes[parts[number - 1]..parts[number]];
     let rebuilt = |numbers: &[usize]| {
@@ -462,6 +486,60 @@ fn parts_with_a_chain_of_their_own_are_held_against_each_other() {
     other_code.pop();
     other_code.push(BundleItem::Component(b"other".to_vec()));
     assert!(says(other_code).contains("its bytes do not have the digest"));
+    let of_blobs = |change: fn(&mut Vec<BundleItem>)| {
+        let mut all = blobs();
+        change(&mut all);
+        says(all)
+    };
+    for (said, why) in [
+        (of_blobs(|all| drop(all.remove(2))), "ends after 5 of 8 bytes"),
+        (of_blobs(|all| all[2] = BundleItem::BlobPiece(b"TWO".to_vec())), "has the digest"),
+        (of_blobs(|all| all.insert(3, BundleItem::BlobPiece(b"!".to_vec()))), "and more come"),
+        (of_blobs(|all| drop(all.remove(0))), "it follows no blob"),
+        (of_blobs(|all| all.extend(blobs().pop())), "comes twice"),
+        (of_blobs(|all| all.insert(0, BundleItem::Blob(foreign_blob("a/blob/b")))), "`a/blob/b`"),
+    ] {
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+fn foreign_blob(id: &str) -> BundleBlob {
+    BundleBlob { id: id.to_owned(), bytes: 0, content_type: "a/b".to_owned() }
+}
+
+#[test]
+fn content_is_where_its_blob_says_and_references_are_listed() {
+    let bytes = written(&all_items());
+    let mut reader = BundleReader::begin(&bytes[..]).expect("it is whole");
+    while reader.next_item().expect("it is whole").is_some() {}
+    assert_eq!(reader.references().count(), 0);
+    let blob = foreign_blob(&format!("order-1/blob/{}", Digest::of(b"")));
+    let mut param = promise("a", PromiseState::Pending);
+    let json = serde_json::to_vec(&serde_json::json!({ "args": [blob] })).expect("JSON");
+    Arc::make_mut(&mut param.spec).param.data = Bytes::from(json);
+    let refers = BundleExecution { role: BundleRole::Asked, promise: param, task: None };
+    let mut writer = BundleWriter::begin(Vec::new(), &head()).expect("memory takes it");
+    writer.execution(&refers).expect("memory takes it");
+    assert!(writer.take_references().eq([blob.clone()]));
+    assert_eq!(writer.take_references().count(), 0);
+    // The content of a blob that has none before it is not that of an earlier one.
+    for (repeats, why) in [(true, "is not where it says"), (false, "comes twice")] {
+        let mut stored = FIRST_LINE.to_vec();
+        let mut link = ChainLink::first(FIRST_LINE);
+        let head = serde_json::to_vec(&head()).expect("JSON");
+        let body = blob.encode(repeats);
+        for (kind, body) in
+            [(PartKind::Head, &head), (PartKind::Blob, &body), (PartKind::Blob, &body)]
+        {
+            let part = EncodedPart::new(kind, body, link, &mut Default::default());
+            let part = part.expect("it is small");
+            stored.extend(part.bytes);
+            link = part.link;
+        }
+        let error = read(&stored).expect_err("it is no bundle").to_string();
+        assert!(error.contains(why), "{error}");
+    }
+    writer.end().expect("memory takes it");
 }
 
 #[test]
@@ -511,6 +589,6 @@ fn what_unpacks_to_more_than_is_allowed_is_refused() {
 #[test]
 #[ignore = "writes the golden file of this format"]
 fn write_the_golden_file() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/bundle-1-pieces.segno-bundle");
-    std::fs::write(path, written(&large_items())).expect("the file can be written");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/bundle-1-blobs.segno-bundle");
+    std::fs::write(path, written(&all_items())).expect("the file can be written");
 }

@@ -1,6 +1,9 @@
 //! Writes a bundle.
 
-use std::{collections::BTreeSet, io::Write};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Write,
+};
 
 use segno_core::{
     id::Digest,
@@ -9,8 +12,9 @@ use segno_core::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BundleError, BundleExecution, BundleHead, BundleLine, BundleModule, BundleStream,
+    BundleBlob, BundleError, BundleExecution, BundleHead, BundleLine, BundleModule, BundleStream,
     BundleStreamItems, ChainLink, PartKind,
+    blob::{PIECE_BYTES_MAX, references},
     part::{EncodedPart, FIRST_LINE},
     pieces::WrittenPieces,
 };
@@ -42,13 +46,17 @@ pub struct BundleSummary {
 }
 
 /// Writes the parts of a bundle, in their order: executions, each followed by its records,
-/// lines and streams; modules; the end.
+/// lines and streams; modules; blobs; the end.
 pub struct BundleWriter<W> {
     out: W,
     link: ChainLink,
     totals: BundleTotals,
     modules: BTreeSet<Digest>,
     pieces: WrittenPieces,
+    /// The blobs that were referred to since the references were last taken, by id.
+    references: BTreeMap<String, BundleBlob>,
+    /// The digests of the blobs.
+    blobs: BTreeSet<Digest>,
 }
 
 impl<W: Write> BundleWriter<W> {
@@ -60,8 +68,9 @@ impl<W: Write> BundleWriter<W> {
         out.write_all(FIRST_LINE)?;
         let link = ChainLink::first(FIRST_LINE);
         let (totals, modules) = (BundleTotals::default(), BTreeSet::new());
-        let pieces = WrittenPieces::default();
-        let mut writer = Self { out, link, totals, modules, pieces };
+        let (pieces, references) = (WrittenPieces::default(), BTreeMap::new());
+        let blobs = BTreeSet::new();
+        let mut writer = Self { out, link, totals, modules, pieces, references, blobs };
         let head = serde_json::to_vec(head).map_err(std::io::Error::from)?;
         writer.part(PartKind::Head, &head)?;
         Ok(writer)
@@ -135,6 +144,30 @@ impl<W: Write> BundleWriter<W> {
         }
     }
 
+    /// Takes the references of blobs in what was written since the last call.
+    pub fn take_references(&mut self) -> impl Iterator<Item = BundleBlob> {
+        std::mem::take(&mut self.references).into_values()
+    }
+
+    /// Adds a blob. Returns true if its content follows, and false if an earlier blob has it.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn blob(&mut self, blob: &BundleBlob) -> Result<bool, BundleError> {
+        let is_new = blob.parts().is_none_or(|(_, digest)| self.blobs.insert(digest));
+        self.part(PartKind::Blob, &blob.encode(!is_new))?;
+        Ok(is_new)
+    }
+
+    /// Adds bytes to the content of the blob.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn blob_content(&mut self, bytes: &[u8]) -> Result<(), BundleError> {
+        let mut pieces = bytes.chunks(PIECE_BYTES_MAX as usize);
+        pieces.try_for_each(|piece| self.part(PartKind::BlobPiece, piece))
+    }
+
     /// Completes the bundle with the part that counts its contents.
     ///
     /// # Errors
@@ -149,6 +182,9 @@ impl<W: Write> BundleWriter<W> {
     }
 
     fn part(&mut self, kind: PartKind, body: &[u8]) -> Result<(), BundleError> {
+        if kind.may_refer() {
+            self.references.extend(references(body).map(|blob| (blob.id.clone(), blob)));
+        }
         let part = EncodedPart::new(kind, body, self.link, &mut self.pieces);
         let part = part.ok_or(BundleError::Oversized)?;
         self.out.write_all(&part.bytes)?;

@@ -17,4 +17,8 @@ pub struct BundleQuery {
     /// True to omit the wasm components (default: false).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_modules: Option<bool>,
+    /// True to include the content of the blobs that the values refer to, unless they are redacted
+    /// (default: false).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blobs: Option<bool>,
 }

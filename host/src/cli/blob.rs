@@ -10,11 +10,13 @@ use clap::{Args, Subcommand};
 use futures::stream;
 use segno_api::model::{BlobView, ListedBlob};
 use segno_blobs::{BlobCheck, BlobReference, DEFAULT_CONTENT_TYPE};
-use segno_client::{BlobDownload, Client};
+use segno_client::{BlobDownload, Client, ClientError};
 
 use super::{
     CliError, Console, Exit,
     build::other,
+    bundled,
+    bundled_blobs::{BundledBlob, write_content},
     console::DIM,
     item_table::ItemTable,
     show::{plain, size},
@@ -36,7 +38,9 @@ Examples:
   segno start scans/read --id scan-17 --input \"$(segno blob put scan-17 scan.pdf)\"
   segno blob list scan-17
   segno blob get scan-17/blob/9f86d081… --output scan.pdf
-  segno blob get scan-17 9f86d081… --range 0-1023")]
+  segno blob get scan-17 9f86d081… --range 0-1023
+  segno blob list scan-17.segno-bundle                               # of a bundle: no host
+  segno blob get scan-17.segno-bundle 9f86d081… --output scan.pdf")]
 pub(super) struct BlobArgs {
     #[command(subcommand)]
     command: BlobCommand,
@@ -78,7 +82,8 @@ struct BlobGetArgs {
 /// List the blobs of an invocation
 #[derive(Debug, Args)]
 struct BlobListArgs {
-    /// Id of the invocation
+    /// Id of the invocation, or a bundle
+    #[arg(value_name = "ID|FILE.segno-bundle")]
     id: String,
 }
 
@@ -92,8 +97,8 @@ struct BlobRmArgs {
 /// A blob on the command line.
 #[derive(Debug, Args)]
 struct NamedBlob {
-    /// Reference of the blob (its JSON, or ID/blob/DIGEST), or the id of the invocation
-    #[arg(value_name = "REFERENCE|ID")]
+    /// Reference of the blob (its JSON, or ID/blob/DIGEST), or the id of the invocation, or a bundle
+    #[arg(value_name = "REFERENCE|ID|FILE.segno-bundle")]
     blob: String,
     /// SHA-256 of the content, after an id
     digest: Option<String>,
@@ -119,14 +124,20 @@ impl NamedBlob {
 impl BlobArgs {
     pub(super) async fn run(
         self,
-        client: &Client,
+        client: impl FnOnce() -> Result<Client, ClientError>,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
         match self.command {
-            BlobCommand::Put(command) => command.run(client, console).await,
-            BlobCommand::Get(command) => command.run(client, console).await,
-            BlobCommand::List(command) => command.run(client, console).await,
-            BlobCommand::Rm(command) => command.run(client).await,
+            BlobCommand::Put(command) => command.run(&client()?, console).await,
+            BlobCommand::Get(command) => match bundled::named(&command.blob.blob) {
+                Some(file) => command.run_on_bundle(&file, console),
+                None => command.run(&client()?, console).await,
+            },
+            BlobCommand::List(command) => match bundled::named(&command.id) {
+                Some(file) => list_of_bundle(&file, console),
+                None => command.run(&client()?, console).await,
+            },
+            BlobCommand::Rm(command) => command.run(&client()?).await,
         }
     }
 }
@@ -177,7 +188,11 @@ impl BlobGetArgs {
         }
         let mut check = self.check(&id, &digest, &download)?;
         match &self.output {
-            Some(file) => to_file(file, &mut download, check.as_mut()).await?,
+            Some(file) => {
+                let mut part = PartFile::new(file)?;
+                receive(&mut download, check.as_mut(), |piece| part.write(piece)).await?;
+                part.keep()?;
+            }
             None => {
                 let is_text = download.content_type().starts_with("text/");
                 if console.width().is_some() && !is_text {
@@ -195,6 +210,29 @@ impl BlobGetArgs {
                 })
                 .await?;
             }
+        }
+        Ok(Exit::Done)
+    }
+
+    /// Reads the blob from a bundle that carries it.
+    fn run_on_bundle(self, file: &Path, console: &mut Console) -> Result<Exit, CliError> {
+        let digest = self.blob.digest.as_deref().unwrap_or_default();
+        let digest = digest.rsplit('/').next().unwrap_or_default().parse().map_err(|_| {
+            CliError::Usage("name the SHA-256 of the blob after the bundle".to_owned())
+        })?;
+        if self.range.is_some() {
+            return Err(CliError::Usage("--range is for blobs of a host".to_owned()));
+        }
+        match &self.output {
+            Some(output) => {
+                let mut part = PartFile::new(output)?;
+                write_content(file, digest, |piece| part.write(piece))?;
+                part.keep()?;
+            }
+            None if console.width().is_some() => {
+                return Err(CliError::Usage("name a file with --output".to_owned()));
+            }
+            None => write_content(file, digest, |piece| console.raw(piece))?,
         }
         Ok(Exit::Done)
     }
@@ -233,28 +271,70 @@ async fn receive(
     Ok(())
 }
 
-/// Writes to a temporary name first: a file with the requested name is complete.
-async fn to_file(
-    file: &Path,
-    download: &mut BlobDownload,
-    check: Option<&mut BlobCheck>,
-) -> Result<(), CliError> {
-    let failed =
-        |source| CliError::File { what: "write", path: file.display().to_string(), source };
-    if file.exists() {
-        let message = format!("`{}` exists: name another file, or remove it", file.display());
-        return Err(CliError::Usage(message));
+/// A file that is written under a temporary name first: a file with the requested name is complete.
+struct PartFile<'a> {
+    file: &'a Path,
+    part: PathBuf,
+    out: File,
+    is_kept: bool,
+}
+
+impl<'a> PartFile<'a> {
+    fn new(file: &'a Path) -> Result<Self, CliError> {
+        if file.exists() {
+            let message = format!("`{}` exists: name another file, or remove it", file.display());
+            return Err(CliError::Usage(message));
+        }
+        let mut name = file.as_os_str().to_owned();
+        name.push(".part");
+        let part = PathBuf::from(name);
+        let out = File::create(&part).map_err(|source| cannot_write(file, source))?;
+        Ok(Self { file, part, out, is_kept: false })
     }
-    let mut name = file.as_os_str().to_owned();
-    name.push(".part");
-    let part = PathBuf::from(name);
-    let mut out = File::create(&part).map_err(failed)?;
-    let received = receive(download, check, |piece| out.write_all(piece).map_err(failed)).await;
-    let kept = received.and_then(|()| std::fs::rename(&part, file).map_err(failed));
-    if kept.is_err() {
-        let _ = std::fs::remove_file(&part);
+
+    fn write(&mut self, piece: &[u8]) -> Result<(), CliError> {
+        self.out.write_all(piece).map_err(|source| cannot_write(self.file, source))
     }
-    kept
+
+    fn keep(mut self) -> Result<(), CliError> {
+        std::fs::rename(&self.part, self.file).map_err(|source| cannot_write(self.file, source))?;
+        self.is_kept = true;
+        Ok(())
+    }
+}
+
+impl Drop for PartFile<'_> {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            let _ = std::fs::remove_file(&self.part);
+        }
+    }
+}
+
+fn cannot_write(file: &Path, source: io::Error) -> CliError {
+    CliError::File { what: "write", path: file.display().to_string(), source }
+}
+
+/// Lists the blobs that a bundle carries or names.
+fn list_of_bundle(file: &Path, console: &mut Console) -> Result<Exit, CliError> {
+    let blobs = BundledBlob::list(file)?;
+    if console.json() {
+        console.document(&serde_json::json!({ "blobs": blobs }))?;
+        return Ok(Exit::Done);
+    }
+    if blobs.is_empty() {
+        let line = console.paint(DIM, "the bundle has no blobs");
+        console.line(line)?;
+        return Ok(Exit::Done);
+    }
+    let content = |blob: &BundledBlob| if blob.carried { "carried" } else { "named" }.to_owned();
+    let table = ItemTable::new()
+        .column(TextColumn::whole("BLOB"), |blob: &BundledBlob| plain(&blob.blob.id))
+        .column(TextColumn::text("TYPE"), |blob| plain(&blob.blob.content_type))
+        .column(TextColumn::number("SIZE"), |blob| size(blob.blob.bytes))
+        .column(TextColumn::whole("CONTENT"), content);
+    console.table(&table.rows(&blobs))?;
+    Ok(Exit::Done)
 }
 
 impl BlobListArgs {

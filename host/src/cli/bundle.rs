@@ -16,6 +16,7 @@ use serde_json::json;
 use super::{
     CliError, Console, Exit,
     build::other,
+    bundled_blobs::BundledBlob,
     console::{CYAN, DIM, YELLOW},
     show::size,
 };
@@ -31,6 +32,7 @@ use super::{
 Examples:
   segno bundle order-1001                         # writes order-1001.segno-bundle
   segno bundle order-1001 --tree -o order.segno-bundle
+  segno bundle order-1001 --tree --blobs          # with the files that it works on
   segno bundle order-1001 --redact                # for people who must not see the data
   segno bundle --in-flight shop -o shop.segno-bundle
   segno replay order-1001.segno-bundle            # no host, no network")]
@@ -53,6 +55,9 @@ pub(super) struct BundleArgs {
     /// Without the components: a replay needs them from elsewhere
     #[arg(long)]
     without_modules: bool,
+    /// With the content of the blobs that its values refer to; `segno blob` reads them from the file
+    #[arg(long, conflicts_with = "redact")]
+    blobs: bool,
 }
 
 impl BundleArgs {
@@ -72,6 +77,7 @@ impl BundleArgs {
             tree: self.tree.then_some(true),
             redact: self.redact.then_some(true),
             without_modules: self.without_modules.then_some(true),
+            blobs: self.blobs.then_some(true),
         };
         let progress = console.progress("bundling");
         let download = match (&self.id, &self.in_flight) {
@@ -109,7 +115,7 @@ impl BundleArgs {
         console: &mut Console,
     ) -> Result<(), CliError> {
         let bytes = fs::metadata(file).map_or(0, |file| file.len());
-        let Summary { executions, records, streams, stream_bytes, missing, seal } = summary;
+        let Summary { executions, records, streams, stream_bytes, missing, blobs, seal } = summary;
         let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
         if console.json() {
             return console.document(&json!({
@@ -121,6 +127,7 @@ impl BundleArgs {
                 "stream_bytes": stream_bytes,
                 "redacted": self.redact,
                 "missing_modules": missing,
+                "blobs": blobs,
                 "seal": seal.to_string(),
             }));
         }
@@ -136,6 +143,16 @@ impl BundleArgs {
         };
         let size = size(bytes);
         console.line(format!("{name}  {executions}, {records} records,{streams} {size}"))?;
+        for (is_carried, lead) in [(true, "carried"), (false, "only named")] {
+            let some = || blobs.iter().filter(|blob| blob.carried == is_carried);
+            let count = match some().count() {
+                0 => continue,
+                1 => "1 blob".to_owned(),
+                count => format!("{count} blobs"),
+            };
+            let bytes = super::show::size(some().map(|blob| blob.blob.bytes).sum());
+            console.line(format!("  {count} of {bytes} {lead}"))?;
+        }
         console.line(console.paint(DIM, &format!("  seal {seal}")))?;
         if self.redact {
             let lead = console.paint(YELLOW, "values are hidden:");
@@ -165,6 +182,7 @@ struct Summary {
     stream_bytes: u64,
     /// Modules without their components.
     missing: Vec<Digest>,
+    blobs: Vec<BundledBlob>,
     seal: ChainLink,
 }
 
@@ -201,22 +219,23 @@ async fn receive_into(part: &Path, mut download: BundleDownload) -> Result<Summa
 fn summary(from: impl Read) -> Result<Summary, BundleError> {
     let mut reader = BundleReader::begin(from)?;
     let (mut executions, mut records, mut missing) = (0, 0, Vec::new());
-    let (mut streams, mut stream_bytes) = (0, 0);
+    let (mut streams, mut stream_bytes, mut carried) = (0, 0, Vec::new());
     while let Some(item) = reader.next_item()? {
         match item {
             BundleItem::Execution(execution) => {
                 executions += usize::from(execution.role != BundleRole::Value)
             }
             BundleItem::Record(_) => records += 1,
-            BundleItem::Line(_) => {}
+            BundleItem::Line(_) | BundleItem::BlobPiece(_) => {}
+            BundleItem::Blob(blob) => carried.push(blob),
             BundleItem::Stream(_) => streams += 1,
             BundleItem::StreamItems(items) => stream_bytes += items.data.len() as u64,
             BundleItem::Module(module) => missing.push(module.digest),
             BundleItem::Component(_) => drop(missing.pop()),
         }
     }
-    let seal = reader.seal();
-    Ok(Summary { executions, records, streams, stream_bytes, missing, seal })
+    let (seal, blobs) = (reader.seal(), BundledBlob::all(carried, &reader));
+    Ok(Summary { executions, records, streams, stream_bytes, missing, blobs, seal })
 }
 
 fn cannot_write(path: &Path, source: std::io::Error) -> CliError {

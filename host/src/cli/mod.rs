@@ -5,6 +5,7 @@
 mod attempts;
 mod behind;
 mod bundled;
+mod bundled_blobs;
 mod color;
 mod console;
 mod exit;
@@ -309,10 +310,7 @@ impl Cli {
             CliCommand::Tree(command) => boxed(|| command.run(client, console)).await,
             CliCommand::Logs(command) => boxed(|| command.run(client, console)).await,
             CliCommand::Stream(command) => boxed(|| command.run(client, console)).await,
-            CliCommand::Blob(command) => {
-                let client = client()?;
-                boxed(|| command.run(&client, console)).await
-            }
+            CliCommand::Blob(command) => boxed(|| command.run(client, console)).await,
             CliCommand::Events(command) => command.run(&client()?, console).await,
             CliCommand::Resolve(command) => command.run(&client()?, console).await,
             CliCommand::Reject(command) => command.run(&client()?, console).await,

@@ -6,9 +6,10 @@ use segno_core::id::Digest;
 use segno_engine::bundles::BundleContents;
 
 /// The golden bundles of the format.
-const BUNDLES: [&[u8]; 2] = [
+const BUNDLES: [&[u8]; 3] = [
     include_bytes!("../../../host/bundle/tests/golden/bundle-1.segno-bundle"),
     include_bytes!("../../../host/bundle/tests/golden/bundle-1-streams.segno-bundle"),
+    include_bytes!("../../../host/bundle/tests/golden/bundle-1-blobs.segno-bundle"),
 ];
 
 /// First line, followed by the parts.
@@ -84,6 +85,8 @@ fn written(head: &BundleHead, items: &[BundleItem]) -> Vec<u8> {
                 writer.module(module, component)
             }
             BundleItem::Component(_) => Ok(()),
+            BundleItem::Blob(blob) => writer.blob(blob).map(drop),
+            BundleItem::BlobPiece(piece) => writer.blob_content(piece),
         }
         .expect("memory takes it");
     }

@@ -1,7 +1,8 @@
 //! Blobs on real hosts: large ones over HTTP and in activities, processes that are killed, a place
-//! that is away, and S3.
+//! that is away, bundles, and S3.
 
 mod activities;
+mod bundled;
 mod command;
 mod killed;
 mod s3;

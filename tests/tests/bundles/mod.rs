@@ -198,7 +198,9 @@ fn parts(file: &Path) -> Vec<Part> {
             | BundleItem::Stream(_)
             | BundleItem::StreamItems(_)
             | BundleItem::Module(_)
-            | BundleItem::Component(_) => {}
+            | BundleItem::Component(_)
+            | BundleItem::Blob(_)
+            | BundleItem::BlobPiece(_) => {}
         }
     }
     parts

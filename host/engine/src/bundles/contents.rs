@@ -108,6 +108,8 @@ impl BundleContents {
                 BundleItem::Module(module) => {
                     modules.push(BundledModule { module, component: None, made_at });
                 }
+                // A replay reads no content.
+                BundleItem::Blob(_) | BundleItem::BlobPiece(_) => {}
                 BundleItem::Component(component) => {
                     if let Some(held) = modules.last_mut() {
                         held.component = Some(component);

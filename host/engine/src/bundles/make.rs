@@ -5,13 +5,16 @@ use std::{
     io::{self, Write},
 };
 
+use futures::TryStreamExt as _;
+use segno_blobs::{BlobError, BlobStore};
 use segno_bundle::{
-    BundleError, BundleExecution, BundleHead, BundleItem, BundleLine, BundleModule, BundleRole,
-    BundleStream, BundleStreamItems, BundleSummary, BundleWriter, Redaction, redacted,
+    BundleBlob, BundleError, BundleExecution, BundleHead, BundleItem, BundleLine, BundleModule,
+    BundleRole, BundleStream, BundleStreamItems, BundleSummary, BundleWriter, Redaction, redacted,
 };
 use segno_core::{
-    id::Digest,
+    id::{Digest, PromiseId},
     invocation::{LogLevel, Record},
+    promise::Promise,
     source_module::SourceModule,
     stream::{DurableStream, StreamChunk},
     value::Text,
@@ -30,6 +33,8 @@ pub struct BundleOptions {
     pub redact: bool,
     /// Leaves the components out. A reader who has them can replay with their own copies.
     pub without_modules: bool,
+    /// Carries the content of the blobs that the executions refer to. Values that are hidden have none.
+    pub blobs: bool,
 }
 
 /// The reason why a bundle was not made. The output is then incomplete, and every reader refuses
@@ -42,6 +47,9 @@ pub enum BundleMakeError {
     /// A module could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A blob could not be read.
+    #[error(transparent)]
+    Blob(#[from] BlobError),
     /// The bundle could not be written.
     #[error("the bundle cannot be written: {0}")]
     Write(#[from] BundleError),
@@ -67,10 +75,13 @@ pub async fn make<W: Write + Send>(
         limits: limits(host),
     };
     let writer = BundleWriter::begin(out, &head)?;
-    let mut sink = BundleSink { writer, redact: options.redact };
+    let mut sink = BundleSink::new(writer, options.redact);
     host.store.scan().gather(selection, &mut sink).await?;
-    let mut writer = sink.writer;
+    let BundleSink { mut writer, blobs, .. } = sink;
     modules(host, options, &mut writer).await?;
+    if let Some(store) = host.blobs().filter(|_| options.blobs) {
+        carry(store, &blobs, &mut writer).await?;
+    }
     Ok(writer.end()?)
 }
 
@@ -112,13 +123,46 @@ async fn modules<W: Write>(
     Ok(())
 }
 
+/// Writes the blobs that are stored, in pieces. One that is absent stays a reference.
+async fn carry<W: Write>(
+    store: &BlobStore,
+    blobs: &BTreeMap<String, BundleBlob>,
+    writer: &mut BundleWriter<W>,
+) -> Result<(), BundleMakeError> {
+    for blob in blobs.values() {
+        let Some((owner, digest)) = blob.parts() else { continue };
+        let found = match store.find(&owner, digest).await {
+            Ok(found) => found.blob,
+            Err(BlobError::Absent(_) | BlobError::LongId(_)) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        let (bytes, content_type) = (found.bytes, found.content_type.clone());
+        if !writer.blob(&BundleBlob { id: blob.id.clone(), bytes, content_type })? {
+            continue;
+        }
+        let mut pieces = store.read_whole(&found).await?;
+        while let Some(piece) = pieces.try_next().await? {
+            writer.blob_content(&piece)?;
+        }
+    }
+    Ok(())
+}
+
 /// Writes gathered rows to the bundle.
 struct BundleSink<W> {
     writer: BundleWriter<W>,
     redact: bool,
+    /// The execution whose rows arrive.
+    execution: Option<Promise>,
+    /// The blobs that executions refer to and may read, by id.
+    blobs: BTreeMap<String, BundleBlob>,
 }
 
 impl<W: Write> BundleSink<W> {
+    fn new(writer: BundleWriter<W>, redact: bool) -> Self {
+        Self { writer, redact, execution: None, blobs: BTreeMap::new() }
+    }
+
     fn item(&mut self, item: BundleItem) -> io::Result<()> {
         let item = if self.redact { redacted(item) } else { item };
         let written = match &item {
@@ -127,8 +171,19 @@ impl<W: Write> BundleSink<W> {
             BundleItem::Line(line) => self.writer.line(line),
             BundleItem::Stream(stream) => self.writer.stream(stream),
             BundleItem::StreamItems(items) => self.writer.stream_items(items),
-            BundleItem::Module(_) | BundleItem::Component(_) => Ok(()),
+            BundleItem::Module(_)
+            | BundleItem::Component(_)
+            | BundleItem::Blob(_)
+            | BundleItem::BlobPiece(_) => Ok(()),
         };
+        let may_read = |owner: &PromiseId| {
+            self.execution.as_ref().is_some_and(|promise| promise.may_read_blobs_of(owner))
+        };
+        let read = self
+            .writer
+            .take_references()
+            .filter(|blob| blob.parts().is_some_and(|(owner, _)| may_read(&owner)));
+        self.blobs.extend(read.map(|blob| (blob.id.clone(), blob)));
         written.map_err(|error| match error {
             BundleError::File(error) => error,
             error => io::Error::other(error),
@@ -144,6 +199,7 @@ impl<W: Write + Send> GatherSink for BundleSink<W> {
             GatherReason::Value => BundleRole::Value,
         };
         let PromiseRow { promise, task } = row;
+        self.execution = Some(promise.clone());
         self.item(BundleItem::Execution(Box::new(BundleExecution { role, promise, task })))
     }
 

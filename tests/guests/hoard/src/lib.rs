@@ -44,6 +44,18 @@ pub async fn measure(ctx: ActivityContext, blob: Blob) -> Result<Measured> {
     Ok(Measured { blob, bytes, sum })
 }
 
+/// Lets an activity read a blob.
+#[segno::workflow]
+pub async fn sum(ctx: Context, blob: Blob) -> Result<Measured> {
+    ctx.call(measure, &blob).await
+}
+
+/// Keeps references.
+#[segno::workflow]
+pub async fn hold(_ctx: Context, blobs: Vec<Blob>) -> Result<usize> {
+    Ok(blobs.len())
+}
+
 /// Gives a blob to an activity that reads it as text.
 #[segno::workflow]
 pub async fn tell(ctx: Context, blob: Blob) -> Result<String> {
@@ -79,6 +91,22 @@ pub async fn broken(ctx: ActivityContext, rule: String) -> Result<()> {
             let writers: Result<Vec<_>> = (0..17).map(|_| blobs.create("a/b")).collect();
             writers.map(drop)
         }
+        // A secret that is cut at each place by the end of a piece.
+        "cut-secret" => {
+            let secret = ctx.secret("key")?.expose().to_owned();
+            for at in 0..=secret.len() {
+                let mut writer = blobs.create("a/b")?;
+                let written = writer
+                    .write(vec![b'-'; MEBIBYTE - at])
+                    .and_then(|()| writer.write(secret.as_bytes()))
+                    .and_then(|()| writer.finish());
+                match written {
+                    Err(refused) if refused.code() == 422 => {}
+                    other => return Err(Error::terminal(500, format!("cut at {at}: {other:?}"))),
+                }
+            }
+            Ok(())
+        }
         "secret" => blobs.write("a/b", ctx.secret("key")?.expose()).map(drop),
         "abandoned" => {
             let mut writer = blobs.create("a/b")?;
@@ -88,4 +116,4 @@ pub async fn broken(ctx: ActivityContext, rule: String) -> Result<()> {
     }
 }
 
-segno::module!(store, write, measure, tell, text, breach, broken);
+segno::module!(store, write, measure, sum, hold, tell, text, breach, broken);
