@@ -97,6 +97,20 @@ async fn blobs_of_clients_are_read_and_the_place_may_be_away() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_secret_is_found_wherever_the_content_of_a_blob_is_cut() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let [policy, key] = ["policy.toml", "key"].map(|name| folder.path().join(name));
+    fs::write(&key, "long-enough").expect("it is written");
+    let text = format!("[hoard]\nsecrets.key = {{ file = \"{}\" }}\n", key.display());
+    fs::write(&policy, text).expect("it is written");
+    let (host, _place) = host(&["--policy", policy.to_str().expect("a path")]).await;
+    host.start_as("cut", "hoard/breach", json!("cut-secret")).await.expect("it starts");
+    let ended = host.ended("cut").await;
+    assert_eq!(ended.failure, None);
+    assert_eq!(host.client().blobs("cut").await.expect("a list").blobs, vec![]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_host_without_a_place_fails_attempts_with_501() {
     let host = tests::test_host::TestHost::start(super::SEGNO).await;
     host.deploy("hoard", tests::guests::component("hoard")).await;

@@ -21,21 +21,23 @@ impl blobs::Host for ActivityState {
         self.budget.check_time()?;
         let limit = self.budget.limits().output_bytes;
         check_size(piece.len(), limit, || format!("piece for the blob of writer {writer}"))?;
-        if let Some(name) = self.secrets.found_in(&piece) {
+        let mut end = self.undecided.of_blob(writer);
+        if let Some(name) = self.secrets.found_after(&mut end, &piece) {
             let message = format!(
                 "the blob contains the secret `{name}`, and blobs are stored: leave it out"
             );
             return Ok(Err(Failure { code: 422, message, details: None }));
         }
         self.budget.waited();
-        Ok(match self.host.blobs() {
-            Some(blobs) => blobs.write(writer, &piece).await,
-            None => Err(no_blobs()),
-        })
+        let Some(blobs) = self.host.blobs() else { return Ok(Err(no_blobs())) };
+        let written = blobs.write(writer, &piece).await;
+        self.undecided.set_blob(writer, if written.is_ok() { end } else { Vec::new() });
+        Ok(written)
     }
 
     async fn finish(&mut self, writer: u32) -> wasmtime::Result<Result<String, Failure>> {
         self.budget.check_time()?;
+        self.undecided.set_blob(writer, Vec::new());
         self.budget.waited();
         Ok(match self.host.blobs() {
             Some(blobs) => blobs.finish(writer).await,
@@ -44,6 +46,7 @@ impl blobs::Host for ActivityState {
     }
 
     async fn abandon(&mut self, writer: u32) -> wasmtime::Result<()> {
+        self.undecided.set_blob(writer, Vec::new());
         if let Some(blobs) = self.host.blobs() {
             blobs.abandon(writer).await;
         }

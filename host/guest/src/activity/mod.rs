@@ -10,6 +10,7 @@ mod http_bodies;
 mod imports;
 mod state;
 mod streams;
+mod undecided;
 mod wasi;
 
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 use segno_core::id::Digest;
 use wasmtime::Store;
 
-use self::{http_bodies::OpenResponses, wasi::RealWasi};
+use self::{http_bodies::OpenResponses, undecided::UndecidedEnds, wasi::RealWasi};
 pub(super) use self::{imports::for_workflows, state::ActivityState};
 use super::{
     ActivityContext, ActivityHost, Failure, FunctionKind, GuestError, Outcome, Payload,
@@ -61,8 +62,8 @@ pub(super) async fn perform(
     };
     let places = wasm.engine.pool().room(&loaded.share).await;
     let fuel = budget.crossing_fuel();
-    let state =
-        ActivityState { host, budget, grants, secrets, responses: OpenResponses::default(), wasi };
+    let (responses, undecided) = (OpenResponses::default(), UndecidedEnds::default());
+    let state = ActivityState { host, budget, grants, secrets, responses, undecided, wasi };
     let mut store = Store::new(loaded.component.engine(), state);
     store.set_hostcall_fuel(fuel);
     if wasm.engine.counts() {
@@ -99,6 +100,11 @@ impl AttemptCall {
     ) -> Result<Outcome, GuestError> {
         let answer = self.call(linked).await;
         let state = self.store.data_mut();
+        // After a trap, too: the guest has appended it.
+        let answer = match (state.append_undecided(None).await, answer) {
+            (Err(failure), Ok(Outcome::Success(_))) => Ok(Outcome::Failure(failure)),
+            (_, answer) => answer,
+        };
         state.budget.end_call();
         let said = match &state.wasi {
             Some(wasi) => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{http_bodies::OpenResponses, wasi::RealWasi};
+use super::{http_bodies::OpenResponses, undecided::UndecidedEnds, wasi::RealWasi};
 use crate::{
     ActivityHost,
     budget::ComputeBudget,
@@ -17,5 +17,6 @@ pub(crate) struct ActivityState {
     /// All secrets of this attempt's module, used or not.
     pub(super) secrets: Arc<Secrets>,
     pub(super) responses: OpenResponses,
+    pub(super) undecided: UndecidedEnds,
     pub(super) wasi: Option<Box<RealWasi>>,
 }

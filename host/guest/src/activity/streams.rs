@@ -1,5 +1,7 @@
 //! The imports for streams in activities, which append at once.
 
+use segno_core::stream::is_json;
+
 use super::{ActivityState, for_workflows};
 use crate::{
     Failure, Payload,
@@ -23,6 +25,9 @@ impl activity_streams::Host for ActivityState {
     async fn kept(&mut self, name: String) -> wasmtime::Result<Result<u64, Failure>> {
         self.budget.check_time()?;
         self.budget.waited();
+        if let Err(failure) = self.append_undecided(Some(&name)).await {
+            return Ok(Err(failure));
+        }
         Ok(self.host.stream_kept(&name).await)
     }
 
@@ -39,7 +44,11 @@ impl activity_streams::Host for ActivityState {
             return Ok(Err(Failure { code: 400, message, details: None }));
         }
         self.budget.waited();
-        let item = self.secrets.hide_in(item);
-        Ok(self.host.stream_append(&name, &content_type, item).await)
+        // A secret cannot lie across two messages.
+        if self.secrets.is_empty() || is_json(&content_type) {
+            let item = self.secrets.hide_in(item);
+            return Ok(self.host.stream_append(&name, &content_type, item).await);
+        }
+        Ok(self.append_bytes(&name, &content_type, item).await)
     }
 }

@@ -164,6 +164,20 @@ impl Secrets {
         mark.strip_prefix(BEGIN)?.strip_suffix(END)
     }
 
+    /// The name of a secret whose value occurs in `piece`, or lies across the content before it and
+    /// `piece`. If there is none, `end` becomes the end of the content, as long as a value may begin in
+    /// it.
+    pub fn found_after(&self, end: &mut Vec<u8>, piece: &[u8]) -> Option<&str> {
+        let finder = self.finder.as_ref()?;
+        let joined = [end.as_slice(), piece].concat();
+        let found = self.found_in(&joined);
+        if found.is_none() {
+            let longest = finder.patterns.iter().map(String::len).max().unwrap_or_default();
+            *end = joined[joined.len().saturating_sub(longest - 1)..].to_vec();
+        }
+        found
+    }
+
     /// `text` with values replaced by `{secret:NAME}`.
     pub fn hide<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match &self.finder {
@@ -268,6 +282,32 @@ mod tests {
         }
         let mut bytes = b"data: token\n\n".to_vec();
         assert_eq!(secrets.hide_beginning(&mut bytes), b"data: token\n\n", "nothing waits");
+    }
+
+    #[test]
+    fn a_value_is_found_wherever_the_content_is_cut() {
+        let secrets = secrets(&[("A", "aab-12345"), ("B", "a longer value, 45xx-6789")]);
+        let found = |pieces: &[&str]| {
+            let mut end = Vec::new();
+            let name =
+                pieces.iter().find_map(|piece| secrets.found_after(&mut end, piece.as_bytes()));
+            assert!(end.len() < "a longer value, 45xx-6789".len(), "{end:?}");
+            name
+        };
+        for (text, name) in [
+            ("x aab-12345 y", Some("A")),
+            ("x a longer value, 45xx-6789", Some("B")),
+            ("aab-1234 5, a longer value", None),
+        ] {
+            for first in 0..=text.len() {
+                for second in first..=text.len() {
+                    let pieces = [&text[..first], &text[first..second], &text[second..]];
+                    assert_eq!(found(&pieces), name, "{pieces:?}");
+                }
+            }
+            let single: Vec<&str> = text.split_inclusive(|_| true).collect();
+            assert_eq!(found(&single), name, "{text}");
+        }
     }
 
     #[test]
