@@ -1,11 +1,12 @@
 //! Blobs on real hosts: large ones over HTTP and in activities, processes that are killed, a place
-//! that is away, bundles, and S3.
+//! that is away, bundles, two hosts, and S3.
 
 mod activities;
 mod bundled;
 mod command;
 mod killed;
 mod s3;
+mod shared;
 
 use std::{fs, path::Path};
 
