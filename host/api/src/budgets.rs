@@ -9,7 +9,8 @@ use segno_core::{
     id::PromiseId,
     promise::Promise,
     reply::Reply,
-    value::Text,
+    tags,
+    value::{Tags, Text},
 };
 use segno_store::Store;
 use serde_json::Number;
@@ -59,11 +60,22 @@ pub(crate) async fn set_budget(
     }
 }
 
+/// Adds the budget that a request gives an execution to the tags of its promise.
+pub(crate) fn give(asked: &BTreeMap<String, Number>, tags: &mut Tags) -> Result<(), ApiError> {
+    if !asked.is_empty() {
+        tags.insert(tags::BUDGET.to_owned(), limits("budget", asked)?.to_string());
+    }
+    Ok(())
+}
+
+/// Returns the budget that an earlier request gave, to show or repeat it.
+pub(crate) fn given(tags: &Tags) -> BTreeMap<String, Number> {
+    let given: Costs = tags.get(tags::BUDGET).and_then(|it| it.parse().ok()).unwrap_or_default();
+    numbers(&given)
+}
+
 /// Limits of a budget, as a request has them.
-pub(crate) fn limits(
-    field: &'static str,
-    asked: &BTreeMap<String, Number>,
-) -> Result<Costs, ApiError> {
+fn limits(field: &'static str, asked: &BTreeMap<String, Number>) -> Result<Costs, ApiError> {
     let mut limits = Costs::default();
     for (unit, amount) in asked {
         let added = amount.to_string().parse().map_err(budget::CostsError::from);

@@ -144,6 +144,7 @@ pub(crate) async fn signal(
                 input: first.input,
                 timeout_ms: first.timeout_ms,
                 labels: first.labels,
+                budget: first.budget,
                 ..StartInvocation::default()
             };
             Some(new_invocation::to_be_made(&api, new_id(id.to_string())?, &request).await?)

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use segno_core::{
-    budget::Costs,
     id::{Digest, PromiseId, check_name},
     promise::{NewPromise, RetryPolicy},
     tags,
@@ -12,7 +11,7 @@ use segno_core::{
 };
 use segno_engine::values;
 use segno_guest::Payload;
-use serde_json::{Number, json};
+use serde_json::json;
 
 use super::{
     Api, ApiError, budgets,
@@ -51,10 +50,7 @@ pub(super) async fn prepare(
     }
     let mut tags = labelled(&request.labels)?;
     tags.insert(tags::TARGET.to_owned(), target.address(digest, by_alias));
-    if !request.budget.is_empty() {
-        let limits = budgets::limits("budget", &request.budget)?;
-        tags.insert(tags::BUDGET.to_owned(), limits.to_string());
-    }
+    budgets::give(&request.budget, &mut tags)?;
     let now = api.host.env.clock.now();
     let mut begins = now;
     if let Some(at) = request.start_at_ms {
@@ -148,12 +144,6 @@ pub(super) fn attempts_of(param: &Value) -> (Option<StartRetry>, Option<u64>) {
     });
     let limit = header(tags::ATTEMPT_TIMEOUT_HEADER).and_then(|said| said.parse().ok());
     (retry, limit.filter(|limit| *limit > 0))
-}
-
-/// Returns the budget that an earlier start or call asked for, to repeat it.
-pub(super) fn budget_of(tags: &Tags) -> BTreeMap<String, Number> {
-    let asked: Costs = tags.get(tags::BUDGET).and_then(|it| it.parse().ok()).unwrap_or_default();
-    budgets::numbers(&asked)
 }
 
 /// Builds the promise of an invocation that another request creates.

@@ -14,6 +14,7 @@ use segno_guest::Payload;
 use super::{
     Api, ApiError,
     body::{JsonBody, PathSegment},
+    budgets,
     model::{RestartInvocation, StartInvocation, Started},
     new_invocation, problem_kind as kind,
     refusals::Refusals,
@@ -107,7 +108,7 @@ fn again(
         timeout_ms: limit,
         retry,
         attempt_timeout_ms,
-        budget: new_invocation::budget_of(&spec.tags),
+        budget: budgets::given(&spec.tags),
         ..StartInvocation::default()
     })
 }

@@ -21,6 +21,7 @@ use segno_store::{PromiseRow, ScheduleFilter};
 use super::{
     Api, ApiError,
     body::{JsonBody, PathSegment, UrlQuery},
+    budgets,
     catalog::{CatalogModules, ResolvedFunction},
     control::EmptyBody,
     model::{
@@ -214,6 +215,7 @@ pub(crate) async fn backfill(
 async fn prepare(api: &Api, request: CreateSchedule) -> Result<NewSchedule, ApiError> {
     let id = ScheduleId::new(new_id(request.id)?.as_str());
     let mut tags = labelled(&request.labels)?;
+    budgets::give(&request.budget, &mut tags)?;
     // A target without a scheme is a function of a module.
     let (param, default_ms) = match address::is_internal(&request.target) {
         false => {
@@ -368,6 +370,7 @@ fn shown(schedule: &Schedule) -> ScheduleView {
             Rule::Queue => Overlap::Queue,
         },
         labels: view::labels(&template.tags),
+        budget: budgets::given(&template.tags),
         paused: schedule.paused,
         created_at_ms: schedule.created_at.0,
         next_at_ms: view::deadline(schedule.next_at),

@@ -93,6 +93,7 @@ async fn start_first(
         input: first.input,
         timeout_ms: first.timeout_ms,
         labels: first.labels,
+        budget: first.budget,
         ..StartInvocation::default()
     };
     start::begin(api.clone(), headers, request, room).await.map(drop)

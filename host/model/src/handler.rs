@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Number, Value};
 use utoipa::{IntoParams, ToSchema};
 
 use super::FailureView;
@@ -127,6 +127,11 @@ pub struct StartFirst {
     /// Labels by which invocations are listed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// The budget of the invocation and everything below it: limits by unit, decimal numbers with at
+    /// most six places. The host counts `calls`; activities report all others, as `tokens`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<String, f64>)]
+    pub budget: BTreeMap<String, Number>,
 }
 
 /// The stage of an update for which its sender waits.

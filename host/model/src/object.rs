@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Number, Value};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{FailureView, PromiseState, StartInvocation, whole};
@@ -154,6 +154,11 @@ pub struct CallObject {
     /// Labels by which invocations are listed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// The budget of the invocation and everything below it: limits by unit, decimal numbers with at
+    /// most six places. The host counts `calls`; activities report all others, as `tokens`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<String, f64>)]
+    pub budget: BTreeMap<String, Number>,
     /// Maximum wait for the end before answering, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::opt_u64")]
     pub wait_ms: Option<u64>,
@@ -162,7 +167,7 @@ pub struct CallObject {
 impl CallObject {
     /// Converts the call into a start of `target`.
     pub fn of(self, target: String) -> StartInvocation {
-        let Self { id, input, timeout_ms, start_at_ms, labels, wait_ms } = self;
+        let Self { id, input, timeout_ms, start_at_ms, labels, budget, wait_ms } = self;
         StartInvocation {
             id,
             target,
@@ -170,6 +175,7 @@ impl CallObject {
             timeout_ms,
             start_at_ms,
             labels,
+            budget,
             wait_ms,
             ..StartInvocation::default()
         }

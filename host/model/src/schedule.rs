@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Number, Value};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{InvocationState, UnreadableRow, whole};
@@ -69,6 +69,11 @@ pub struct CreateSchedule {
     /// Labels of the invocations.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// The budget of each invocation and everything below it: limits by unit, decimal numbers with at
+    /// most six places. The host counts `calls`; activities report all others, as `tokens`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<String, f64>)]
+    pub budget: BTreeMap<String, Number>,
 }
 
 /// A schedule.
@@ -100,6 +105,10 @@ pub struct ScheduleView {
     pub overlap: Overlap,
     /// Labels of the invocations.
     pub labels: BTreeMap<String, String>,
+    /// The budget of each invocation: limits by unit.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<String, f64>)]
+    pub budget: BTreeMap<String, Number>,
     /// True if the schedule is paused.
     pub paused: bool,
     /// When the schedule was created.

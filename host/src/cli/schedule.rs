@@ -5,13 +5,13 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use segno_api::model::{
     Backfill, CreateSchedule, InvocationState, LastRun, Overlap, ScheduleQuery, ScheduleView,
-    SkipsView, Trigger,
+    SkipsView, Trigger, costs_in_words,
 };
 use segno_client::Client;
 use serde_json::Value;
 
 use super::{
-    CliError, Console, Exit,
+    CliError, Console, Exit, budget,
     console::CYAN,
     input::{read_json, read_label},
     item_table::ItemTable,
@@ -92,6 +92,9 @@ struct ScheduleCreateArgs {
     /// Template for the ids of invocations, with {{.id}} and {{.timestamp}}
     #[arg(long, value_name = "TEMPLATE")]
     invocation_id: Option<String>,
+    /// Budget of each invocation and everything below it; may be repeated
+    #[arg(long = "budget", value_name = "UNIT=AMOUNT")]
+    budget: Vec<String>,
     /// Label of the invocations; may be repeated
     #[arg(long = "label", value_name = "NAME=VALUE", value_parser = read_label)]
     labels: Vec<(String, String)>,
@@ -212,6 +215,7 @@ impl ScheduleCreateArgs {
             timeout_ms: self.timeout.map(as_ms).transpose()?,
             overlap: self.overlap.into(),
             labels: self.labels.into_iter().collect(),
+            budget: budget::read(&self.budget)?,
         };
         let made = client.create_schedule(&request).await?;
         if console.json() {
@@ -334,6 +338,9 @@ fn show(schedule: &ScheduleView, console: &mut Console) -> Result<(), CliError> 
     lines.push(("starts", schedule.invocation_id.clone()));
     let timeout = schedule.timeout_ms.map(|ms| length(i64::try_from(ms).unwrap_or(i64::MAX)));
     lines.extend(timeout.map(|timeout| ("timeout", timeout)));
+    if !schedule.budget.is_empty() {
+        lines.push(("budget", costs_in_words(&schedule.budget)));
+    }
     let overlap = match schedule.overlap {
         Overlap::Allow => "allow: another is started although the last has not ended",
         Overlap::Skip => "skip: left out while the last has not ended",

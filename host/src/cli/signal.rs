@@ -8,7 +8,7 @@ use segno_client::{Client, ClientError};
 use serde_json::Value;
 
 use super::{
-    CliError, Console, Exit, console::CYAN, input::read_json, polling::PollDeadline,
+    CliError, Console, Exit, budget, console::CYAN, input::read_json, polling::PollDeadline,
     result::wait_for, settle::waited_for, time::read_length,
 };
 
@@ -39,6 +39,9 @@ pub(super) struct SignalArgs {
     /// Input of that function: JSON, @FILE, or - for standard input (default: null)
     #[arg(long, value_name = "JSON", requires = "start")]
     start_input: Option<String>,
+    /// Budget of that execution and everything below it; may be repeated
+    #[arg(long, value_name = "UNIT=AMOUNT", requires = "start")]
+    start_budget: Vec<String>,
     /// Maximum wait for the invocation, if it does not exist yet, and then for its end
     #[arg(long, value_name = "LENGTH", value_parser = read_length)]
     wait: Option<Duration>,
@@ -60,7 +63,9 @@ impl SignalArgs {
     ) -> Result<Exit, CliError> {
         let payload = self.payload.as_deref().map_or(Ok(Value::Null), read_json)?;
         let input = self.start_input.as_deref().map_or(Ok(Value::Null), read_json)?;
-        let start = self.start.map(|target| StartFirst { target, input, ..StartFirst::default() });
+        let budget = budget::read(&self.start_budget)?;
+        let start =
+            self.start.map(|target| StartFirst { target, input, budget, ..StartFirst::default() });
         let signal = SendSignal { name: self.name, payload, key: self.key, start };
         let polling = PollDeadline::of(self.wait)?;
         let accepted =

@@ -8,7 +8,7 @@ use segno_client::Client;
 use serde_json::Value;
 
 use super::{
-    CliError, Console, Exit,
+    CliError, Console, Exit, budget,
     input::read_json,
     time::{as_ms, read_length},
 };
@@ -44,6 +44,9 @@ pub(super) struct UpdateArgs {
     /// Input of that function: JSON, or @FILE (default: null)
     #[arg(long, value_name = "JSON", requires = "start")]
     start_input: Option<String>,
+    /// Budget of that execution and everything below it; may be repeated
+    #[arg(long, value_name = "UNIT=AMOUNT", requires = "start")]
+    start_budget: Vec<String>,
     /// Wait only until the update is accepted
     #[arg(long)]
     accepted: bool,
@@ -62,9 +65,11 @@ impl UpdateArgs {
         let wait = if self.accepted { UpdateWait::Accepted } else { UpdateWait::Completed };
         let timeout_ms = Some(as_ms(self.wait)?);
         let start_input = self.start_input.as_deref().map_or(Ok(Value::Null), read_json)?;
+        let budget = budget::read(&self.start_budget)?;
         let start = self.start.map(|target| StartFirst {
             target,
             input: start_input,
+            budget,
             ..StartFirst::default()
         });
         let update = SendUpdate { input, key: self.key, start, wait, timeout_ms };

@@ -101,6 +101,11 @@ export interface BudgetView {
 /** The body of `POST /v1/objects/{module}/{object}/{key}/{function}`. */
 export interface CallObject {
   /**
+   * The budget of the invocation and everything below it: limits by unit, decimal numbers with at
+   * most six places. The host counts `calls`; activities report all others, as `tokens`.
+   */
+  budget?: Record<string, number> | undefined;
+  /**
    * The id of the invocation. The same id again, with the same target and input, returns the
    * first execution. Absent: the host generates an id; for a function that runs once for each
    * key, the id is `MODULE/OBJECT@KEY/FUNCTION`.
@@ -198,6 +203,11 @@ export interface CreatePromise {
 
 /** The body of `POST /v1/schedules`. */
 export interface CreateSchedule {
+  /**
+   * The budget of each invocation and everything below it: limits by unit, decimal numbers with at
+   * most six places. The host counts `calls`; activities report all others, as `tokens`.
+   */
+  budget?: Record<string, number> | undefined;
   /**
    * Cron expression: minute, hour, day of month, month, weekday. With six fields the first one
    * is the second; with seven the last one is the year.
@@ -1028,6 +1038,8 @@ export interface ScheduleList {
 
 /** A schedule. */
 export interface ScheduleView {
+  /** The budget of each invocation: limits by unit. */
+  budget?: Record<string, number> | undefined;
   /** When the schedule was created. */
   createdAtMs: number;
   /** The cron expression. */
@@ -1151,6 +1163,11 @@ export interface SkipsView {
 
 /** An invocation to start if an update or a signal finds none. */
 export interface StartFirst {
+  /**
+   * The budget of the invocation and everything below it: limits by unit, decimal numbers with at
+   * most six places. The host counts `calls`; activities report all others, as `tokens`.
+   */
+  budget?: Record<string, number> | undefined;
   /** Input of the function; `null` if absent. */
   input?: unknown | undefined;
   /** Labels by which invocations are listed. */

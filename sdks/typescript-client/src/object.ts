@@ -12,7 +12,7 @@ import { endOf, isSettled, outcomeOf, outputOf } from './waiting.js';
 const START_WAIT_MS = 30_000;
 
 /** Options of a call of a function of an object. */
-export type ObjectStartOptions = Omit<StartOptions, 'budget' | 'retry' | 'attemptTimeoutMs'>;
+export type ObjectStartOptions = Omit<StartOptions, 'retry' | 'attemptTimeoutMs'>;
 
 /** An object: a kind of a module, and a key. */
 export class ObjectHandle {
@@ -103,6 +103,7 @@ export class ObjectHandle {
         id: options.id,
         input,
         labels: options.labels,
+        budget: options.budget,
         startAtMs: instant(options.startAt),
         timeoutMs: options.timeoutMs,
         waitMs: waitMs === 0 ? undefined : Math.ceil(waitMs),

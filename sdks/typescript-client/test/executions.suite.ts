@@ -149,6 +149,17 @@ suite('executions', () => {
     await enough.result();
     assert.deepEqual((await enough.budget()).accounts[0]?.units, { calls: { limit: 3, spent: 2, remaining: 1 } });
     await assert.rejects(start({ calls: -1 }), InvalidRequestError);
+    const budget = { calls: 3, input_tokens: 1 };
+    const signalled = client.execution('budget/signal');
+    await signalled.signal('text', 'one', { start: { target: 'herald/relay', input: 2, budget } });
+    const schedule = await client.createSchedule({ id: 'budget', cron: '0 0 1 1 *', target: 'parts/leaf', input: 1, budget });
+    assert.deepEqual((await schedule.status()).budget, budget);
+    const called = await client.object('parts/Tally', 'budget').start('add', 1, { id: 'budget/object', budget });
+    for (const execution of [signalled, called, await schedule.trigger()]) {
+      const [own] = (await execution.budget()).accounts;
+      assert.deepEqual([own?.id, own?.units.calls?.limit, own?.units.input_tokens?.limit], [execution.id, 3, 1]);
+    }
+    await schedule.delete();
     await assert.rejects(start({ 'no unit': 1 }), InvalidRequestError);
   });
 

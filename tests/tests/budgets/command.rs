@@ -14,7 +14,7 @@ async fn segno(host: &TestHost, arguments: &[&str]) -> Output {
     ran.expect("it is waited for").expect("it runs")
 }
 
-async fn printed(host: &TestHost, arguments: &[&str]) -> Vec<Vec<String>> {
+pub(super) async fn printed(host: &TestHost, arguments: &[&str]) -> Vec<Vec<String>> {
     let ran = segno(host, arguments).await;
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     let text = String::from_utf8(ran.stdout).expect("text");

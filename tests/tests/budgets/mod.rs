@@ -2,6 +2,7 @@
 
 mod command;
 mod killed;
+mod starts;
 
 use segno_api::model::{BudgetAccount, Invocation, StartInvocation};
 use segno_client::Client;

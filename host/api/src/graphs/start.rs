@@ -25,12 +25,13 @@ use segno_graph::{
     state::FailurePolicy,
 };
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use super::examine::refused as bad_plan;
 use crate::{
     Api, ApiError,
     body::{JsonBody, PathSegment, PlanBody},
+    budgets,
     model::{GraphChecked, GraphPersistence, GraphStarted, RetryGraph, StartGraph},
     new_invocation::labelled,
     problem_kind as kind,
@@ -61,6 +62,8 @@ pub(crate) struct GraphRequest {
     persist: Option<GraphPersistence>,
     #[serde(default)]
     labels: BTreeMap<String, String>,
+    #[serde(default)]
+    budget: BTreeMap<String, Number>,
 }
 
 /// Checks a plan: its form, and that this host has everything that it names. Starts nothing.
@@ -113,6 +116,7 @@ pub(crate) async fn start(
             Some(GraphPersistence::Each) => Persistence::Each,
             Some(GraphPersistence::Wave) | None => Persistence::Wave,
         },
+        budget: &request.budget,
         continues: None,
     };
     let new = run.promise(id, &request.labels, &headers)?;
@@ -157,6 +161,7 @@ pub(crate) async fn retry(
         input: &before.input,
         module,
         persistence: before.persistence,
+        budget: &budgets::given(&row.promise.spec.tags),
         continues: Some(&id),
     };
     let labels = row.promise.spec.tags.iter().filter_map(|(name, value)| {
@@ -179,6 +184,7 @@ struct GraphRunStart<'a> {
     input: &'a Value,
     module: Option<&'a str>,
     persistence: Persistence,
+    budget: &'a BTreeMap<String, Number>,
     continues: Option<&'a PromiseId>,
 }
 
@@ -190,6 +196,7 @@ impl GraphRunStart<'_> {
         headers: &HeaderMap,
     ) -> Result<NewPromise, ApiError> {
         let mut tags = labelled(labels)?;
+        budgets::give(self.budget, &mut tags)?;
         tags.insert(tags::TARGET.to_owned(), GRAPH_RUN.to_owned());
         if let Some(module) = self.module {
             tags.insert(tags::MODULE.to_owned(), module.to_owned());

@@ -4,6 +4,7 @@
 mod access;
 mod blobs;
 mod bodies;
+mod budgets;
 mod console;
 mod document;
 mod events;

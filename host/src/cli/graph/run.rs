@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{plan_file, show};
 use crate::cli::{
-    CliError, Console, Exit,
+    CliError, Console, Exit, budget,
     console::{CYAN, DIM},
     input::{read_json, read_label},
     result::wait_for,
@@ -48,6 +48,9 @@ pub(super) struct GraphRunArgs {
     /// Store each fact in a separate transaction, instead of several together
     #[arg(long)]
     each: bool,
+    /// Budget of the run and everything below it; may be repeated
+    #[arg(long = "budget", value_name = "UNIT=AMOUNT")]
+    budget: Vec<String>,
     /// Label of the run; may be repeated
     #[arg(long = "label", value_name = "NAME=VALUE", value_parser = read_label)]
     labels: Vec<(String, String)>,
@@ -72,6 +75,7 @@ impl GraphRunArgs {
             fail_fast: self.fail_fast.then_some(true),
             persist: self.each.then_some(GraphPersistence::Each),
             labels: self.labels.into_iter().collect(),
+            budget: budget::read(&self.budget)?,
         };
         let started = client.start_graph(&start).await?;
         begun(&started, self.wait, client, console).await

@@ -172,6 +172,10 @@ class BudgetView(TypedDict):
 class CallObject(TypedDict):
     """The body of `POST /v1/objects/{module}/{object}/{key}/{function}`."""
 
+    budget: NotRequired[dict[str, float]]
+    """The budget of the invocation and everything below it: limits by unit, decimal numbers with at
+    most six places. The host counts `calls`; activities report all others, as `tokens`.
+    """
     id: NotRequired[str | None]
     """The id of the invocation. The same id again, with the same target and input, returns the
     first execution. Absent: the host generates an id; for a function that runs once for each
@@ -276,6 +280,10 @@ Overlap = Literal["allow", "skip", "queue"]
 class CreateSchedule(TypedDict):
     """The body of `POST /v1/schedules`."""
 
+    budget: NotRequired[dict[str, float]]
+    """The budget of each invocation and everything below it: limits by unit, decimal numbers with at
+    most six places. The host counts `calls`; activities report all others, as `tokens`.
+    """
     cron: str
     """Cron expression: minute, hour, day of month, month, weekday. With six fields the first one
     is the second; with seven the last one is the year.
@@ -1152,6 +1160,8 @@ class Upcoming(TypedDict):
 class ScheduleView(TypedDict):
     """A schedule."""
 
+    budget: NotRequired[dict[str, float]]
+    """The budget of each invocation: limits by unit."""
     created_at_ms: int
     """When the schedule was created."""
     cron: str
@@ -1234,6 +1244,10 @@ class SendQuery(TypedDict):
 class StartFirst(TypedDict):
     """An invocation to start if an update or a signal finds none."""
 
+    budget: NotRequired[dict[str, float]]
+    """The budget of the invocation and everything below it: limits by unit, decimal numbers with at
+    most six places. The host counts `calls`; activities report all others, as `tokens`.
+    """
     input: NotRequired[Json]
     """Input of the function; `null` if absent."""
     labels: NotRequired[dict[str, str]]

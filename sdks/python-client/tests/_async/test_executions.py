@@ -157,6 +157,16 @@ async def test_a_budget_is_given_at_the_start_spent_read_and_raised(client: Asyn
     for wrong in ({"calls": -1}, {"no unit": 1}):
         with pytest.raises(InvalidRequestError):
             await client.start("parts/leaf", 1, budget=wrong)
+    budget = {"calls": 3.0, "input_tokens": 1.0}
+    signalled = client.execution(new("signalled"))
+    await signalled.signal("text", "one", start={"target": "herald/relay", "input": 2, "budget": budget})
+    schedule = await client.create_schedule(new("budget"), "0 0 1 1 *", "parts/leaf", 1, budget=budget)
+    assert (await schedule.status()).get("budget") == budget
+    called = await client.object("parts/Tally", new("budget")).start("add", 1, budget=budget)
+    for execution in (signalled, called, await schedule.trigger()):
+        own = (await execution.budget())["accounts"][0]
+        assert (own["id"], own["units"]["calls"]["limit"]) == (execution.id, 3)
+    await schedule.delete()
 
 
 async def test_a_start_in_the_future_waits_for_it(client: AsyncClient) -> None:

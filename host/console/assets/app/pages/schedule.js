@@ -63,6 +63,7 @@ function Shown({ schedule, act, onRemove }) {
       schedule.timeout_ms && ['Time limit', length(schedule.timeout_ms)],
       ['Ids', html`<code><${Text} text=${schedule.invocation_id} most=${120} /></code>`],
       Object.keys(schedule.labels).length > 0 && ['Labels', Object.entries(schedule.labels).map(([name, value]) => html`<span class="tag"><${Text} text=${`${name}=${value}`} most=${80} /></span>`)],
+      schedule.budget && ['Budget of each', Object.entries(schedule.budget).map(([unit, limit]) => `${unit} ${limit}`).join(', ')],
       schedule.skipped > 0 && !skips.length && ['Skipped', schedule.skipped.toLocaleString()],
     ]} />
     ${upcoming.length > 0 && html`<h2>Next occurrences${schedule.paused && html` <span class="soft">if it were resumed now</span>`}</h2>

@@ -20,8 +20,8 @@ export function Start({ module, name }) {
   }}<//>`;
 }
 
-/** Labels as they are written: `name=value`, separated by blanks. */
-function labelsOf(text) {
+/** Pairs as they are written: `name=value`, separated by blanks. */
+function pairsOf(text) {
   const pairs = text.split(/\s+/).filter(Boolean).map((pair) => pair.split(/=(.*)/s));
   return Object.fromEntries(pairs.filter((pair) => pair.length > 1).map(([name, value]) => [name, value]));
 }
@@ -30,13 +30,15 @@ function Form({ module, of }) {
   const [object, method] = of.name.includes('/') ? of.name.split('/') : [];
   const schema = of.input_schema ?? null;
   const [draft, setDraft] = useState(() => draftOf(schema ? blank(schema) : null));
-  const [texts, setTexts] = useState({ id: '', key: '', labels: '', timeout_s: '' });
+  const [texts, setTexts] = useState({ id: '', key: '', labels: '', budget: '', timeout_s: '' });
   const [error, fail] = useState(null);
   const [known, setKnown] = useState(null);
   const [busy, setBusy] = useState(false);
   const target = object ? `${module}/${object}@${texts.key || 'KEY'}/${method}` : `${module}/${of.name}`;
   const timeout = Number(texts.timeout_s) > 0 ? { timeout_ms: Math.round(Number(texts.timeout_s) * 1000) } : {};
-  const labels = labelsOf(texts.labels);
+  const labels = pairsOf(texts.labels);
+  const limits = pairsOf(texts.budget);
+  const budget = Object.fromEntries(Object.entries(limits).map(([unit, limit]) => [unit, Number(limit)]));
   const open = Boolean(schema) && !draft.error && isIncomplete(schema, draft.value);
   const field = (name, label, hint, rest = {}) => html`<${Field} label=${label} hint=${hint}><input type="text" autocomplete="off" spellcheck="false" value=${texts[name]} onInput=${(event) => setTexts({ ...texts, [name]: event.target.value })} ...${rest} /><//>`;
   const submit = async (event) => {
@@ -44,7 +46,7 @@ function Form({ module, of }) {
     setBusy(true);
     fail(null);
     setKnown(null);
-    const body = { ...(texts.id ? { id: texts.id } : {}), input: draft.value, ...timeout, ...(Object.keys(labels).length ? { labels } : {}) };
+    const body = { ...(texts.id ? { id: texts.id } : {}), input: draft.value, ...timeout, ...(Object.keys(labels).length ? { labels } : {}), ...(Object.keys(budget).length ? { budget } : {}) };
     try {
       const started = object ? await post(path`/v1/objects/${module}/${object}/${texts.key}/${method}`, body) : await post('/v1/invocations', { ...body, target });
       if (started.created) go(address(['executions', started.id]));
@@ -54,7 +56,7 @@ function Form({ module, of }) {
     }
     setBusy(false);
   };
-  const line = segno('start', target, ...((draft.value ?? null) === null ? [] : [JSON.stringify(draft.value)]), ...(texts.id ? ['--id', texts.id] : []), ...(timeout.timeout_ms ? ['--timeout', `${texts.timeout_s}s`] : []), ...Object.entries(labels).flatMap(([name, value]) => ['--label', `${name}=${value}`]));
+  const line = segno('start', target, ...((draft.value ?? null) === null ? [] : [JSON.stringify(draft.value)]), ...(texts.id ? ['--id', texts.id] : []), ...(timeout.timeout_ms ? ['--timeout', `${texts.timeout_s}s`] : []), ...Object.entries(labels).flatMap(([name, value]) => ['--label', `${name}=${value}`]), ...Object.entries(limits).flatMap(([unit, limit]) => ['--budget', `${unit}=${limit}`]));
   return html`<${Heading} title=${`Start ${module}/${of.name}`}>Start <${Link} to=${['modules', module]}><${Text} text=${`${module}/${of.name}`} /><//><//>
     ${of.summary && html`<p class="lead"><${Text} text=${of.summary} most=${600} more /></p>`}
     <form class="wide-form" onSubmit=${submit}>
@@ -62,6 +64,7 @@ function Form({ module, of }) {
       <${ValueForm} schema=${schema} draft=${draft} onDraft=${setDraft} label="Input" />
       ${field('id', 'Id', 'Makes the start idempotent: the same id again answers the first execution. Empty: the host makes one up')}
       ${field('labels', 'Labels', 'name=value, separated by blanks')}
+      ${field('budget', 'Budget', 'unit=limit, separated by blanks, as tokens=100000 calls=50. Empty: no limit')}
       ${field('timeout_s', 'Time limit in seconds', 'Empty: that of the function, if it has one', { type: 'number', min: 0, step: 'any' })}
       ${!open && html`<${Command} line=${line} />`}
       <${Failed} error=${error} />

@@ -51,6 +51,7 @@ class AsyncObjectHandle:
         *,
         id: str | None = None,
         labels: Mapping[str, str] | None = None,
+        budget: Mapping[str, float] | None = None,
         timeout_ms: int | None = None,
         start_at: datetime | int | None = None,
         wait_ms: float | None = None,
@@ -58,7 +59,7 @@ class AsyncObjectHandle:
         """Calls a function, waits for its end, and returns its output; raises as ``Execution.result`` does."""
         until = end_of(wait_ms)
         first_ms = max(0.0, min(LONGEST_POLL_MS, until - now_ms()))
-        started = await self._start(function, input, id, labels, timeout_ms, start_at, first_ms)
+        started = await self._start(function, input, id, labels, budget, timeout_ms, start_at, first_ms)
         outcome = started["invocation"]
         if outcome["state"] not in SETTLED:
             outcome = await outcome_of(self._transport, started["id"], until)
@@ -71,15 +72,17 @@ class AsyncObjectHandle:
         *,
         id: str | None = None,
         labels: Mapping[str, str] | None = None,
+        budget: Mapping[str, float] | None = None,
         timeout_ms: int | None = None,
         start_at: datetime | int | None = None,
     ) -> AsyncExecution:
         """Starts a function, and returns at once.
 
+        ``budget`` is that of the execution and everything below it, as in ``Client.start``.
         Without an ``id`` this start is not repeated after a lost answer, because some functions run once
         for their key under an id that the host chooses.
         """
-        started = await self._start(function, input, id, labels, timeout_ms, start_at, 0)
+        started = await self._start(function, input, id, labels, budget, timeout_ms, start_at, 0)
         return AsyncExecution(self._transport, started["id"], started)
 
     async def status(self) -> ObjectView:
@@ -109,6 +112,7 @@ class AsyncObjectHandle:
         input: Any,
         id: str | None,
         labels: Mapping[str, str] | None,
+        budget: Mapping[str, float] | None,
         timeout_ms: int | None,
         start_at: datetime | int | None,
         wait_ms: float,
@@ -120,6 +124,7 @@ class AsyncObjectHandle:
                 id=id,
                 input=input,
                 labels=dict(labels or {}),
+                budget=dict(budget or {}),
                 timeout_ms=timeout_ms,
                 start_at_ms=instant(start_at, "start_at"),
                 wait_ms=math.ceil(wait_ms) or None,

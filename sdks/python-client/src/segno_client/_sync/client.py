@@ -127,6 +127,7 @@ class Client(Lists, Modules, Starts):
         zone: str | None = None,
         overlap: Overlap | None = None,
         labels: Mapping[str, str] | None = None,
+        budget: Mapping[str, float] | None = None,
         timeout_ms: int | None = None,
         jitter_ms: int | None = None,
         invocation_id: str | None = None,
@@ -141,6 +142,7 @@ class Client(Lists, Modules, Starts):
             zone: IANA name of the time zone. Default: UTC.
             overlap: What happens to an occurrence while the last execution has not ended.
             labels: Labels of the executions.
+            budget: Budget of each execution and everything below it: limits by unit.
             timeout_ms: Time limit of each execution.
             jitter_ms: Longest random delay between an occurrence and its start.
             invocation_id: Template of the ids, for example ``{{.id}}@{{.timestamp}}``.
@@ -152,6 +154,7 @@ class Client(Lists, Modules, Starts):
             "input": input,
             "zone": zone,
             "labels": dict(labels or {}),
+            "budget": dict(budget or {}),
             "timeout_ms": timeout_ms,
             "jitter_ms": jitter_ms,
             "invocation_id": invocation_id,

@@ -52,6 +52,7 @@ class ObjectHandle:
         *,
         id: str | None = None,
         labels: Mapping[str, str] | None = None,
+        budget: Mapping[str, float] | None = None,
         timeout_ms: int | None = None,
         start_at: datetime | int | None = None,
         wait_ms: float | None = None,
@@ -59,7 +60,7 @@ class ObjectHandle:
         """Calls a function, waits for its end, and returns its output; raises as ``Execution.result`` does."""
         until = end_of(wait_ms)
         first_ms = max(0.0, min(LONGEST_POLL_MS, until - now_ms()))
-        started = self._start(function, input, id, labels, timeout_ms, start_at, first_ms)
+        started = self._start(function, input, id, labels, budget, timeout_ms, start_at, first_ms)
         outcome = started["invocation"]
         if outcome["state"] not in SETTLED:
             outcome = outcome_of(self._transport, started["id"], until)
@@ -72,15 +73,17 @@ class ObjectHandle:
         *,
         id: str | None = None,
         labels: Mapping[str, str] | None = None,
+        budget: Mapping[str, float] | None = None,
         timeout_ms: int | None = None,
         start_at: datetime | int | None = None,
     ) -> Execution:
         """Starts a function, and returns at once.
 
+        ``budget`` is that of the execution and everything below it, as in ``Client.start``.
         Without an ``id`` this start is not repeated after a lost answer, because some functions run once
         for their key under an id that the host chooses.
         """
-        started = self._start(function, input, id, labels, timeout_ms, start_at, 0)
+        started = self._start(function, input, id, labels, budget, timeout_ms, start_at, 0)
         return Execution(self._transport, started["id"], started)
 
     def status(self) -> ObjectView:
@@ -110,6 +113,7 @@ class ObjectHandle:
         input: Any,
         id: str | None,
         labels: Mapping[str, str] | None,
+        budget: Mapping[str, float] | None,
         timeout_ms: int | None,
         start_at: datetime | int | None,
         wait_ms: float,
@@ -121,6 +125,7 @@ class ObjectHandle:
                 id=id,
                 input=input,
                 labels=dict(labels or {}),
+                budget=dict(budget or {}),
                 timeout_ms=timeout_ms,
                 start_at_ms=instant(start_at, "start_at"),
                 wait_ms=math.ceil(wait_ms) or None,
