@@ -34,11 +34,24 @@ pub struct Fork {
     /// The records, rewritten for the new invocation: the first is `Started`, the last is not
     /// `Finished`.
     pub records: Vec<Record>,
+    /// Number of records that the original has. The rest are results of commands that were open
+    /// there.
+    pub copied: u32,
     /// Settled promises of the copied commands that the invocation may refer to again, or that the
     /// records take values from.
     pub kept: Vec<KeptPromise>,
-    /// The streams of the original invocation. The fork has their data as of its last record.
-    pub streams: Vec<StreamId>,
+    /// The streams of the original invocation.
+    pub streams: Vec<ForkedStream>,
+}
+
+/// A stream of the original invocation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForkedStream {
+    pub id: StreamId,
+    /// The appends of the copied records, in order: the number of the record, and the number of
+    /// positions. Stored data has the length of the journal after its commit only, and a fork may
+    /// begin in the middle of a commit.
+    pub appends: Vec<(u32, u64)>,
 }
 
 /// A settled promise of the original invocation, under its id in the fork.

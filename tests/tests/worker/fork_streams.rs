@@ -10,13 +10,14 @@ use segno_core::{
     stream::{NewStream, StreamDifference, StreamItems},
 };
 use segno_engine::worker::fork::{DryRun, StreamMatch};
+use segno_store::Store as _;
 use serde_json::json;
 use tests::world::{
     World,
     script::{Attempt, Script, ScriptContext},
 };
 
-use super::forks::{dry_run, value};
+use super::forks::{dry_run, forks, value};
 
 /// A workflow and its activities write `tokens`, in turn and at the same time; the workflow alone
 /// writes `log`.
@@ -64,6 +65,45 @@ async fn told() -> World {
     assert!(!matches!(made, Reply::Refused(_)), "{made:?}");
     world.outcome("it").await;
     world
+}
+
+/// The messages of a stream.
+async fn messages(world: &World, id: &str, name: &str) -> Vec<String> {
+    let id = StreamId::of_execution(&id.into(), name);
+    let chunks = world.memory.read().stream_data(&id, 0, 1 << 20).await.expect("memory answers");
+    let data = chunks.iter().flat_map(|chunk| chunk.data.to_vec()).collect();
+    String::from_utf8(data).expect("text").lines().map(str::to_owned).collect()
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_fork_has_the_items_of_its_records_from_every_record() {
+    let mut world = told().await;
+    let journal = world.journal("it").await;
+    let (log, mut tokens) =
+        (messages(&world, "it", "log").await, messages(&world, "it", "tokens").await);
+    tokens.sort_unstable();
+    let mut appended = 0;
+    for at in 1..journal.len() as u32 {
+        let id = format!("fork-{at}");
+        forks(&world, "it", at, &id, &[]).await;
+        let is_log = |name: &str| name == "log";
+        if matches!(&journal[at as usize - 1].body, RecordBody::Command { name, .. } if is_log(name))
+        {
+            appended += 1;
+        }
+        assert_eq!(messages(&world, &id, "log").await, log[..appended], "at {at}");
+        world.outcome(&id).await;
+        // The fork of a fork.
+        let again = format!("again-{at}");
+        forks(&world, &id, at.div_ceil(2), &again, &[]).await;
+        world.outcome(&again).await;
+        for id in [id, again] {
+            assert_eq!(messages(&world, &id, "log").await, log, "{id}");
+            let mut forked = messages(&world, &id, "tokens").await;
+            forked.sort_unstable();
+            assert_eq!(forked, tokens, "{id}");
+        }
+    }
 }
 
 fn differs<'r>(run: &'r DryRun, name: &str) -> Option<&'r StreamDifference> {

@@ -64,7 +64,7 @@ async fn fork(
     rehearse(&host, &prefix, new).await?.into_fork(&host, &prefix).await
 }
 
-async fn forks(world: &World, id: &str, at: u32, new: &str, given: &[(u32, Outcome)]) {
+pub(super) async fn forks(world: &World, id: &str, at: u32, new: &str, given: &[(u32, Outcome)]) {
     let fork = fork(world, id, at, new, given).await.expect("it can be forked there");
     let reply = world.client(Command::InvocationFork(Box::new(fork))).await;
     assert!(matches!(reply, Reply::Promise { changed: true, .. }), "{reply:?}");

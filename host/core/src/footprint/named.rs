@@ -48,9 +48,9 @@ pub fn footprint(command: &Command) -> Footprint {
             rows.create(&fork.new);
             rows.modules.extend(fork.module);
             rows.composites.extend(fork.promises());
-            for id in &fork.streams {
-                rows.streams.insert(id.clone());
-                rows.stream_data.insert(id.clone());
+            for stream in &fork.streams {
+                rows.streams.insert(stream.id.clone());
+                rows.stream_data.insert(stream.id.clone());
             }
         }
         Command::RegisterCallback { awaited, awaiter } => {

@@ -164,7 +164,7 @@ pub(crate) fn fork(new: NewPromise, of: &str, records: &[Record]) -> Command {
     let id = new.id.named("step");
     let (verdict, value) = (Verdict::Resolved, Some(Value::of(&b"1"[..])));
     let kept = vec![KeptPromise { id, tags: tagged(&step("0")), verdict, value }];
-    let (of, records) = (PromiseId::from(of), records.to_vec());
+    let (of, copied, records) = (PromiseId::from(of), records.len() as u32, records.to_vec());
     let set = Vec::new();
     Command::InvocationFork(Box::new(Fork {
         new,
@@ -172,6 +172,7 @@ pub(crate) fn fork(new: NewPromise, of: &str, records: &[Record]) -> Command {
         of,
         set,
         records,
+        copied,
         kept,
         streams: Vec::new(),
     }))

@@ -118,6 +118,7 @@ impl RestartPrefix {
             module: Some(deployment),
             of,
             set: Vec::new(),
+            copied: u32::try_from(records.len()).unwrap_or(u32::MAX),
             records,
             kept: Vec::new(),
             streams: Vec::new(),

@@ -3,7 +3,7 @@
 
 use segno_core::{
     command::{ClaimRequest, Command, FenceAction, FenceOperation, HeartbeatItem},
-    fork::{Fork, KeptPromise},
+    fork::{Fork, ForkedStream, KeptPromise},
     graph::{NodeRow, NodeState, ResetReason},
     id::{
         Claim, CommandIndex, Digest, Holder, HostName, ObjectId, PromiseId, ResourceName,
@@ -169,13 +169,19 @@ fn fork(dice: &mut Dice, seen: &Snapshot, id: PromiseId) -> Command {
     let module = dice.of(&[None, Some(MODULE), Some(Digest([9; 32]))]);
     let set = vec![CommandIndex(0)];
     let of_it = |id: &&StreamId| id.owner().as_ref() == Some(of);
-    let streams = seen.streams.keys().filter(of_it).cloned().collect();
+    let copied = records.len() as u32;
+    let mut streams = Vec::new();
+    for id in seen.streams.keys().filter(of_it) {
+        let appends = (0..copied).filter(|_| dice.once_in(2)).map(|record| (record, 1)).collect();
+        streams.push(ForkedStream { id: id.clone(), appends });
+    }
     Command::InvocationFork(Box::new(Fork {
         new,
         module,
         of: of.clone(),
         set,
         records,
+        copied,
         kept,
         streams,
     }))

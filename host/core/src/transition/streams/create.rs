@@ -1,16 +1,13 @@
 //! Creation of streams.
 
-use std::{cmp::Ordering, collections::BTreeSet};
-
 use super::super::draft::DecisionDraft;
 use crate::{
-    fork::Fork,
-    id::{PromiseId, StreamId},
+    id::StreamId,
     promise::Promise,
     reply::{Refusal, Reply, StreamRefusal, StreamReply},
     stream::{
-        DEFAULT_CONTENT_TYPE, DurableStream, NewStream, StreamChunk, StreamClosure,
-        StreamForkPoint, StreamItems, StreamLifetime, StreamOrigin, WriterGeneration,
+        DEFAULT_CONTENT_TYPE, DurableStream, NewStream, StreamClosure, StreamForkPoint,
+        StreamItems, StreamLifetime, StreamOrigin,
     },
     value::Text,
 };
@@ -162,60 +159,17 @@ impl DecisionDraft<'_> {
     ) -> Result<(), Refusal> {
         let offset = fork.offset.unwrap_or(source.tail);
         let end = offset + fork.sub_offset;
-        self.copy_chunks(stream, &source.id, |chunk| chunk.cut(0, end));
+        let parts: Vec<_> =
+            self.view.stream_chunks(&source.id).filter_map(|chunk| chunk.cut(0, end)).collect();
+        for part in parts {
+            let items = StreamItems { count: part.count, data: part.data };
+            self.extend_stream(stream, &items, None);
+        }
         stream.origin =
             Some(StreamOrigin { source: source.id.clone(), offset, sub_offset: fork.sub_offset });
         source.forks = source.forks.saturating_add(1);
         self.put_stream(source);
         self.check_stream_size(stream.bytes, &StreamItems::default())?;
         Ok(())
-    }
-
-    /// Copies chunks of another stream, as far as `part` returns them.
-    fn copy_chunks(
-        &mut self,
-        stream: &mut DurableStream,
-        source: &StreamId,
-        part: impl Fn(&StreamChunk) -> Option<StreamChunk>,
-    ) {
-        let parts: Vec<_> = self.view.stream_chunks(source).filter_map(part).collect();
-        for part in parts {
-            let items = StreamItems { count: part.count, data: part.data };
-            self.extend_stream(stream, &items, None);
-        }
-    }
-
-    /// Gives a fork of an execution the streams of the original, with the data that the copied
-    /// records and the activities completed in them appended. An activity that was open is executed
-    /// again.
-    pub(crate) fn fork_streams(&mut self, fork: &Fork) {
-        let completed: BTreeSet<PromiseId> = fork.completed().collect();
-        for id in &fork.streams {
-            let Some(source) = self.stream(id).filter(|source| !source.deleted).cloned() else {
-                continue;
-            };
-            let new = StreamId::of_execution(&fork.new.id, id.name());
-            let mut stream = self.new_stream(new, source.content_type);
-            self.copy_chunks(&mut stream, id, |chunk| {
-                is_copied(chunk, fork, &completed).then(|| chunk.clone())
-            });
-            if stream.tail > 0 {
-                self.put_stream(stream);
-            }
-        }
-    }
-}
-
-/// True if a fork of an execution has this part of a stream: the copied records appended it, or an
-/// activity that they complete, or an earlier generation.
-fn is_copied(chunk: &StreamChunk, fork: &Fork, completed: &BTreeSet<PromiseId>) -> bool {
-    let of = WriterGeneration::of(chunk.stream.owner().as_ref(), &fork.of).number;
-    let writer = chunk.writer.as_ref();
-    let WriterGeneration { number: by, is_workflow } = chunk.writer_generation();
-    match by.cmp(&of) {
-        Ordering::Less => true,
-        Ordering::Greater => false,
-        Ordering::Equal if is_workflow => chunk.records as usize <= fork.records.len(),
-        Ordering::Equal => writer.is_some_and(|writer| completed.contains(writer)),
     }
 }

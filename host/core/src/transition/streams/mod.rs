@@ -2,6 +2,7 @@
 
 mod append;
 mod create;
+mod forked;
 mod remove;
 
 use super::draft::DecisionDraft;
@@ -86,16 +87,24 @@ impl DecisionDraft<'_> {
             None => owner,
         };
         let records = journal.map_or(0, |journal| self.head(&journal).len);
-        self.delta.put_stream_chunk(StreamChunk {
+        let chunk = StreamChunk {
             stream: stream.id.clone(),
             position: stream.tail,
             count: items.count,
             records,
             writer: writer.cloned(),
             data: items.data.clone(),
-        });
-        stream.tail += items.count;
-        stream.bytes += items.data.len() as u64;
+        };
+        self.extend_by_chunk(stream, chunk);
+    }
+
+    /// Adds a piece of data to the end of a stream.
+    fn extend_by_chunk(&mut self, stream: &mut DurableStream, chunk: StreamChunk) {
+        let (count, bytes) = (chunk.count, chunk.data.len() as u64);
+        let (id, position) = (stream.id.clone(), stream.tail);
+        self.delta.put_stream_chunk(StreamChunk { stream: id, position, ..chunk });
+        stream.tail += count;
+        stream.bytes += bytes;
     }
 
     fn put_stream(&mut self, stream: DurableStream) {

@@ -46,6 +46,7 @@ fn fork() -> Fork {
         of: PromiseId::from("w"),
         set: vec![CommandIndex(0)],
         records: prefix(),
+        copied: 5,
         kept: vec![KeptPromise {
             id: PromiseId::from("f/0"),
             tags: world::tagged(&world::step("0")),

@@ -3,7 +3,7 @@
 use crate::{
     command::{Command, FenceOperation},
     effect::Effect,
-    fork::Fork,
+    fork::{Fork, ForkedStream},
     id::{Claim, CommandIndex, PromiseId, StreamId},
     invocation::{CommandKind, CommandRequest, Record, RecordBody},
     reply::{Refusal, Reply, StreamRefusal, StreamReply},
@@ -320,11 +320,14 @@ fn a_fork_of_an_execution_shares_what_was_written_by_then() {
         },
     );
     world.done(world::fulfill(activity));
-    let second = vec![world::notified(3, 1), told(4, 2, "out")];
+    let second =
+        vec![world::notified(3, 1), told(4, 2, "out"), told(5, 3, "out"), world::asked(6, 4)];
     let nothing = || FenceOperation::Publish { topic: "t".into(), payload: Default::default() };
-    let acts = vec![nothing(), nothing(), item("out", "2", false)];
+    let acts =
+        vec![nothing(), nothing(), item("out", "2", false), item("out", "34", false), nothing()];
     world.done(world::fence(claim, second.clone(), acts));
-    assert_eq!(data(&world, "w/stream/out"), "1[activity]2");
+    append(&mut world, text("w/stream/out", "[client]"));
+    assert_eq!(data(&world, "w/stream/out"), "1[activity]234[client]");
 
     let all: Vec<Record> = first.into_iter().chain(second).collect();
     let mut fork = |id: &str, records: usize| {
@@ -332,14 +335,25 @@ fn a_fork_of_an_execution_shares_what_was_written_by_then() {
         let Command::InvocationFork(fork) = world::fork(new, "w", &all[..records]) else {
             panic!("a fork")
         };
-        let fork = Fork { streams: vec!["w/stream/out".into()], ..*fork };
-        world.done(Command::InvocationFork(Box::new(fork)));
+        let appends = vec![(1, 1), (4, 1), (5, 2)];
+        let streams = vec![ForkedStream { id: "w/stream/out".into(), appends }];
+        world.done(Command::InvocationFork(Box::new(Fork { streams, ..*fork })));
         data(&world, &format!("{id}/stream/out"))
     };
     // The activity is executed again where it was open.
     assert_eq!(fork("f3", 3), "1");
     assert_eq!(fork("f4", 4), "1[activity]");
+    // Only some of the records of a commit were copied.
+    assert_eq!(fork("f1", 1), "");
+    assert_eq!(fork("f2", 2), "1");
     assert_eq!(fork("f5", 5), "1[activity]2");
+    assert_eq!(fork("f6", 6), "1[activity]234");
+    assert_eq!(fork("f7", 7), "1[activity]234[client]");
+    // A fork of a fork.
+    let of = StreamId::from("f5/stream/out");
+    let chunks = world.model.stream_chunks(&of);
+    let chunks: Vec<_> = chunks.map(|chunk| (chunk.records, chunk.writer.clone())).collect();
+    assert_eq!(chunks, [(3, None), (3, Some("f5/1".into())), (5, None)]);
 }
 
 #[test]

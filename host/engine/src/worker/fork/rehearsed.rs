@@ -1,12 +1,12 @@
 //! A module that repeats the records of a fork under the fork's own id, before the fork is stored.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use segno_core::{
-    fork::{Fork, KeptPromise},
+    fork::{Fork, ForkedStream, KeptPromise},
     id::{CommandIndex, Digest, PromiseId},
     invocation::{Outcome as Stored, Outline, Record, RecordBody},
     promise::{NewPromise, Promise, module_named},
@@ -178,9 +178,30 @@ impl ReplayedFork {
         let set = prefix.set.iter().copied().collect();
         let owner = prefix.stream_owner();
         let streams = host.store.read().streams_of(&owner).await?;
-        let streams = streams.into_iter().map(|stream| stream.id).collect();
-        Ok(Fork { new, module: Some(module), of, set, records, kept, streams })
+        let mut appends = appends(prefix, &locked(&recorder));
+        let streams = streams.into_iter().map(|stream| ForkedStream {
+            appends: appends.remove(stream.id.name()).unwrap_or_default(),
+            id: stream.id,
+        });
+        let (module, copied, streams) = (Some(module), prefix.at, streams.collect());
+        Ok(Fork { new, module, of, set, records, copied, kept, streams })
     }
+}
+
+/// The appends of the copied records, by stream: the number of the record, and the number of
+/// positions.
+fn appends(prefix: &ForkPrefix, recorder: &Recorder) -> BTreeMap<String, Vec<(u32, u64)>> {
+    let items = recorder.ledger().map_or(&[][..], CommandLedger::stream_items);
+    let mut items = items.iter().peekable();
+    let mut appends: BTreeMap<String, Vec<(u32, u64)>> = BTreeMap::new();
+    for record in prefix.records.iter().take(prefix.at as usize) {
+        let RecordBody::Command { index, .. } = &record.body else { continue };
+        if let Some((_, item)) = items.next_if(|(command, _)| command == index) {
+            let of_stream = appends.entry(item.name.to_string()).or_default();
+            of_stream.push((record.seq, item.items.count));
+        }
+    }
+    appends
 }
 
 /// The settled promises that the guest may refer to later: those with names, and those of sagas.

@@ -187,7 +187,8 @@ impl ForwardStream {
         let items = StreamItems { count: chunk.count, data: chunk.data.clone() };
         self.recorded_len += items.count;
         self.recorded.extend_from_slice(&items.data);
-        if by.number < forked {
+        // A fork has the data of the original's earlier generations from its beginning.
+        if by.number < forked || (by.is_workflow && chunk.records == 0) {
             self.append(&items);
             return;
         }
