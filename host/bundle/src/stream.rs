@@ -84,6 +84,7 @@ impl BundleStream {
             origin: None,
             forks: 0,
             deleted: false,
+            busy_until_us: None,
         }
     }
 

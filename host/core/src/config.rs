@@ -1,6 +1,6 @@
 //! Settings that decisions depend on, beside the rows and the time.
 
-use crate::{time::Millis, tree::TreeBounds};
+use crate::{stream::StreamRate, time::Millis, tree::TreeBounds};
 
 /// Settings of the engine. All hosts of one store should use the same values; different values do
 /// not endanger safety.
@@ -51,19 +51,21 @@ pub struct Config {
     pub resonate_strict: bool,
 }
 
-/// Bounds on the size of streams.
+/// Bounds on the size of streams, and on their rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamBounds {
     /// Maximum bytes of one append.
     pub append_bytes: u64,
     /// Maximum bytes of a stream.
     pub stream_bytes: u64,
+    /// Maximum rate of each stream. `None`: no limit.
+    pub rate: Option<StreamRate>,
 }
 
 impl Default for StreamBounds {
-    /// 16 MiB and 256 MiB.
+    /// 16 MiB and 256 MiB, at any rate.
     fn default() -> Self {
-        Self { append_bytes: 16 << 20, stream_bytes: 256 << 20 }
+        Self { append_bytes: 16 << 20, stream_bytes: 256 << 20, rate: None }
     }
 }
 

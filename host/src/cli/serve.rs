@@ -4,7 +4,7 @@ use std::{io::ErrorKind, net::SocketAddr, path::PathBuf, sync::Arc};
 
 use clap::Args;
 use segno_api::{AccessControl, Api, CONNECTIONS, CONNECTIONS_OF_A_PEER, serve, serve_metrics};
-use segno_core::{config::Config, id::HostName, time::Millis};
+use segno_core::{config::Config, id::HostName, stream::StreamRate, time::Millis};
 use segno_engine::{
     boot::{BootConfig, BootError, RunningHost, StoreConfig, prepare},
     recovery::retention::{Retention, RetentionPeriod},
@@ -93,8 +93,8 @@ pub(super) struct ServeArgs {
     /// Limit of guests, as NAME=NUMBER: memory_bytes, table_elements, stack_bytes, cpu_ms,
     /// output_bytes, log_line_bytes, log_bytes, component_bytes, component_functions, compile_ms,
     /// compiled_bytes, snapshot_records, snapshot_bytes, instances or computing; or of executions:
-    /// lost_claims, tree_depth, tree_executions, tree_births (in a second) or run_gather_ms; may be
-    /// repeated
+    /// lost_claims, tree_depth, tree_executions, tree_births (in a second) or run_gather_ms; or of
+    /// each stream: stream_bytes_per_second; may be repeated
     #[arg(long = "limit", value_name = "NAME=NUMBER")]
     limits: Vec<String>,
     /// Maximum number of open connections; a new one replaces the one that has been idle for the
@@ -441,6 +441,9 @@ pub(super) fn limits(pairs: &[String]) -> Result<(Limits, Config), CliError> {
         match name {
             "lost_claims" => config.lost_limit = small(),
             "run_gather_ms" => config.run_gather = Millis(i64::try_from(given).unwrap_or(i64::MAX)),
+            "stream_bytes_per_second" => {
+                config.stream.rate = Some(StreamRate { bytes_per_second: given.max(1) });
+            }
             "tree_depth" => config.tree.depth = small(),
             "tree_executions" => config.tree.executions = given.max(1),
             "tree_births" => config.tree.births = Some(small()),
@@ -460,6 +463,8 @@ mod tests {
     fn limits_are_numbers_by_name_over_the_defaults() {
         let given =
             ["cpu_ms=7", "lost_claims=3", "tree_births=9", "run_gather_ms=0"].map(str::to_owned);
+        let rate = limits(&["stream_bytes_per_second=5".to_owned()]).expect("limits").1.stream.rate;
+        assert_eq!(rate, Some(StreamRate { bytes_per_second: 5 }));
         let (guests, executions) = limits(&given).expect("limits");
         assert_eq!(guests, Limits { cpu_ms: 7, ..Limits::default() });
         assert_eq!((executions.lost_limit, executions.tree.births), (3, Some(9)));

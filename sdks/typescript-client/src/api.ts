@@ -1754,6 +1754,7 @@ export type ProblemCode =
   | 'stream-differs'
   | 'stream-gone'
   | 'stream-of-execution'
+  | 'stream-rate'
   | 'stream-sequence'
   | 'too-large'
   | 'unauthorized'

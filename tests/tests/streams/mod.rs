@@ -5,6 +5,7 @@ mod client;
 mod command;
 mod forked;
 mod killed;
+mod rate;
 mod read;
 
 use serde_json::Value;

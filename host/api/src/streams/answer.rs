@@ -1,7 +1,7 @@
 //! Headers of answers, and refusals with the headers that the protocol asks for.
 
 use axum::{
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse as _, Response},
 };
 use segno_core::{
@@ -63,6 +63,10 @@ pub(super) fn refused(refusal: &Refusal) -> Response {
             StreamRefusal::SequenceGap { expected, received, .. } => {
                 set(headers, EXPECTED_SEQ, &expected.to_string());
                 set(headers, RECEIVED_SEQ, &received.to_string());
+            }
+            StreamRefusal::TooFast { wait, .. } => {
+                let seconds = wait.0.unsigned_abs().div_ceil(1_000);
+                set(headers, header::RETRY_AFTER, &seconds.to_string());
             }
             _ => {}
         }

@@ -188,7 +188,7 @@ pub enum Conflict {
 }
 
 impl Refusal {
-    /// Code in the protocol: 400, 402, 404, 409, 422, 429, 500 or 570; 403, 405, 410 and 413 for streams.
+    /// Code in the protocol: 400, 402, 404, 409, 422, 429, 500 or 570; 403, 405, 410, 413 and 429 for streams.
     pub fn code(&self) -> u16 {
         match self {
             Self::BadRequest(_) => 400,

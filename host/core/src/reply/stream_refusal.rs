@@ -2,6 +2,8 @@
 
 use crate::{
     id::{PromiseId, StreamId, StreamIdError},
+    stream::StreamRate,
+    time::Millis,
     value::Text,
 };
 
@@ -58,6 +60,17 @@ pub enum StreamRefusal {
         /// Maximum number of bytes.
         limit: u64,
     },
+    /// The stream takes no more at its rate for now.
+    #[error(
+        "the stream `{id}` takes at most {} bytes a second (--limit stream_bytes_per_second={}): append again in {} ms",
+        .rate.bytes_per_second, .rate.bytes_per_second, .wait.0
+    )]
+    TooFast {
+        id: StreamId,
+        rate: StreamRate,
+        /// Time after which the same append is accepted, if nothing else is appended.
+        wait: Millis,
+    },
     /// A client may not do this to the stream of an execution.
     #[error("`{id}` is a stream of an execution: {rule}")]
     OfExecution {
@@ -97,6 +110,7 @@ impl StreamRefusal {
             Self::Gone(_) => 410,
             Self::TooLarge { .. } => 413,
             Self::Foreign { .. } => 422,
+            Self::TooFast { .. } => 429,
         }
     }
 
@@ -114,6 +128,7 @@ impl StreamRefusal {
             Self::SequenceGap { .. } => "sequence-gap",
             Self::BeyondTail { .. } => "beyond-the-end",
             Self::TooLarge { .. } => "too-large",
+            Self::TooFast { .. } => "stream-rate",
             Self::OfExecution { .. } => "stream-of-execution",
             Self::Foreign { .. } => "unprocessable",
         }

@@ -17,6 +17,7 @@
 mod chunk;
 mod difference;
 mod items;
+mod rate;
 mod request;
 mod row;
 
@@ -24,6 +25,7 @@ pub use self::{
     chunk::{StreamChunk, WriterGeneration},
     difference::{StreamDifference, stream_difference},
     items::{ItemsError, StreamItems, is_json},
+    rate::StreamRate,
     request::{NewStream, ProducerPosition, StreamAppend, StreamForkPoint, StreamItem},
     row::{
         DurableStream, ProducerState, StreamClosure, StreamLifetime, StreamOrigin, StreamStatus,

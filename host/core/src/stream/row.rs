@@ -43,6 +43,10 @@ pub struct DurableStream {
     /// True if it was deleted while forks of it existed. Its data is gone; its id stays taken.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deleted: bool,
+    /// The end of the time that the data takes at the limit of its rate, in microseconds since
+    /// 1970. `None` if the host that appended last has no such limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_until_us: Option<i64>,
 }
 
 /// The batch that closed a stream.
@@ -167,7 +171,7 @@ mod tests {
     #[test]
     fn a_row_is_read_as_it_was_written() {
         let small = r#"{"id":"w/stream/out","content_type":"text/plain","tail":3,"bytes":3,"created_at":5,"used_at":7}"#;
-        let whole = r#"{"id":"a","content_type":"application/json","tail":2,"bytes":8,"created_at":1,"used_at":2,"closed":{"by":["p",1,0]},"lifetime":{"idle":1000},"label":"9","producers":{"p":{"epoch":1,"seq":0,"at":2}},"origin":{"source":"b","offset":1,"sub_offset":1},"forks":2,"deleted":true}"#;
+        let whole = r#"{"id":"a","content_type":"application/json","tail":2,"bytes":8,"created_at":1,"used_at":2,"closed":{"by":["p",1,0]},"lifetime":{"idle":1000},"label":"9","producers":{"p":{"epoch":1,"seq":0,"at":2}},"origin":{"source":"b","offset":1,"sub_offset":1},"forks":2,"deleted":true,"busy_until_us":1000}"#;
         for stored in [small, whole] {
             let row: DurableStream = serde_json::from_str(stored).expect("a stored row");
             assert_eq!(serde_json::to_string(&row).expect("JSON"), stored);

@@ -7,12 +7,13 @@ use segno_core::{
     command::Command,
     id::{PromiseId, StreamId},
     promise::Promise,
-    reply::{Refusal, Reply},
+    reply::{Refusal, Reply, StreamRefusal},
     stream::{ProducerPosition, StreamAppend, StreamItems},
     time::Millis,
     value::Text,
 };
 use segno_guest::{Failure, Payload};
+use segno_store::StoreError;
 use tokio::sync::{Mutex, Notify};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -23,8 +24,9 @@ use crate::{
 
 /// Time over which items are gathered.
 const GATHER: Millis = Millis(20);
-/// Bytes from which an append waits until what was gathered is stored.
-const GATHERED_BYTES: usize = 64 << 10;
+/// Bytes from which an append waits until what was gathered is stored. The bytes of a second, if
+/// the rate of streams is smaller.
+const GATHERED_BYTES: u64 = 64 << 10;
 
 /// The streams of one attempt.
 pub(super) struct AttemptStreams {
@@ -102,7 +104,9 @@ impl AttemptStreams {
         stream.count += items.count;
         stream.data.extend_from_slice(&items.data);
         let bytes: usize = gathered.streams.values().map(|stream| stream.data.len()).sum();
-        if bytes >= GATHERED_BYTES {
+        let rate = self.session.host().config.stream.rate;
+        let most = rate.map_or(GATHERED_BYTES, |rate| rate.bytes_per_second.min(GATHERED_BYTES));
+        if bytes as u64 >= most {
             return self.store(&mut gathered).await;
         }
         if !gathered.is_timed {
@@ -187,8 +191,7 @@ impl AttemptStreams {
             closes: false,
             claim: Some(claim.clone()),
         };
-        let stored = self.session.host().attempt(Command::StreamAppend(Box::new(append))).await;
-        match stored {
+        match self.store_append(append).await {
             Ok(Reply::Stream(_)) => Ok(()),
             Ok(Reply::Refused(Refusal::Conflict(_) | Refusal::NotFound(_))) => {
                 self.session.active.abort.cancel();
@@ -201,6 +204,26 @@ impl AttemptStreams {
                 Err(failure(code::FAILED, format!("an answer of the wrong kind: {other:?}")))
             }
             Err(error) => Err(failure(code::FAILED, error.to_string())),
+        }
+    }
+
+    /// Stores an append, and waits as long as the stream takes no more.
+    async fn store_append(&self, append: StreamAppend) -> Result<Reply, StoreError> {
+        let host = self.session.host();
+        loop {
+            let reply = host.attempt(Command::StreamAppend(Box::new(append.clone()))).await?;
+            let wait = match &reply {
+                Reply::Refused(Refusal::Stream(refusal)) => match **refusal {
+                    StreamRefusal::TooFast { wait, .. } => wait,
+                    _ => return Ok(reply),
+                },
+                _ => return Ok(reply),
+            };
+            tokio::select! {
+                biased;
+                () = self.session.active.abort.cancelled() => return Ok(reply),
+                () = host.env.runtime.sleep(wait) => {}
+            }
         }
     }
 

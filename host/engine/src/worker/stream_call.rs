@@ -241,6 +241,7 @@ mod tests {
             origin: None,
             forks: 0,
             deleted: false,
+            busy_until_us: None,
         };
         let items = StreamItems::bytes(data);
         let chunk = StreamChunk {

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use segno_core::{
     command::Command,
-    config::{Config, ExhaustionPolicy, VersionRule},
+    config::{Config, ExhaustionPolicy, StreamBounds, VersionRule},
     id::{ObjectId, PromiseId},
     invariants,
     limit::LimitName,
     promise::{OutboxMessageKind, TaskStatus, Verdict},
     reply::{DamageKind, Reply},
     snapshot::Snapshot,
+    stream::StreamRate,
     time::{Millis, Timestamp},
     tree::TreeBounds,
     value::{Tags, Text},
@@ -37,6 +38,7 @@ const DRAWS: usize = 12;
 const READS_EVERY: usize = 4;
 
 pub(super) fn configs() -> [Config; 2] {
+    let default = Config::default();
     let strict = Config {
         version_rule: VersionRule::AcquireOnly,
         lost_limit: 3,
@@ -44,7 +46,8 @@ pub(super) fn configs() -> [Config; 2] {
         attempt_limit: Some(4),
         stall_limit: Some(Millis(40)),
         on_exhausted: ExhaustionPolicy::Reject,
-        ..Config::default()
+        stream: StreamBounds { rate: Some(StreamRate { bytes_per_second: 20 }), ..default.stream },
+        ..default
     };
     [Config::default(), strict]
 }

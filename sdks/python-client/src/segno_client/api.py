@@ -1549,6 +1549,7 @@ ProblemCode = Literal[
     "stream-differs",
     "stream-gone",
     "stream-of-execution",
+    "stream-rate",
     "stream-sequence",
     "too-large",
     "unauthorized",

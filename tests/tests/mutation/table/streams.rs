@@ -8,6 +8,7 @@ const RECORDED: &str = "a_workflow_appends_with_its_records_once";
 const FORKED: &str = "a_fork_of_an_execution_shares_what_was_written_by_then";
 const GROWS: &str = "a_stream_grows_until_it_is_closed";
 const GONE: &str = "a_fork_has_the_beginning_and_goes_its_own_way";
+const RATE: &str = "a_stream_takes_the_bytes_of_its_rate_and_no_more";
 
 pub(crate) const MUTATIONS: &[Mutation] = &[
     Mutation {
@@ -81,6 +82,22 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
         would_say: "let whole = whole.max().unwrap_or(0).min(0);",
         tests: FORKED,
         killer: FORKED,
+    },
+    Mutation {
+        what: "an append that is too fast is stored",
+        file: "transition/streams/append.rs",
+        says: "draft.check_rate(&stream, &new.items)?;",
+        would_say: "let _ = draft.check_rate(&stream, &new.items);",
+        tests: RATE,
+        killer: RATE,
+    },
+    Mutation {
+        what: "the items of a workflow are not counted for the rate",
+        file: "transition/streams/append.rs",
+        says: "self.count_rate(&mut stream, &joined);",
+        would_say: "",
+        tests: RATE,
+        killer: RATE,
     },
     Mutation {
         what: "a deleted stream makes room while forks of it exist",

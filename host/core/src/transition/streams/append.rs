@@ -55,6 +55,8 @@ pub(crate) fn append(draft: &mut DecisionDraft<'_>, new: &StreamAppend) -> Resul
         return Err(StreamRefusal::LabelRegression { id: new.id.clone(), given, last }.into());
     }
     draft.check_stream_size(stream.bytes, &new.items)?;
+    draft.check_rate(&stream, &new.items)?;
+    draft.count_rate(&mut stream, &new.items);
     if let Some(producer) = &new.producer {
         count_batch(&mut stream.producers, producer, draft.now);
     }
@@ -200,6 +202,8 @@ impl DecisionDraft<'_> {
             let joined = StreamItems { count, data: pieces.concat().into() };
             let writer = Some(invocation).filter(|id| stream.id.owner().as_ref() != Some(id));
             self.extend_stream(&mut stream, &joined, writer);
+            // The records exist, so the items are stored at any rate.
+            self.count_rate(&mut stream, &joined);
             stream.used_at = self.now;
             if items.iter().any(|item| item.closes) {
                 stream.closed = stream.closed.or(Some(StreamClosure::default()));

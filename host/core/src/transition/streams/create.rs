@@ -48,6 +48,7 @@ fn make(draft: &mut DecisionDraft<'_>, new: &NewStream) -> Result<Reply, Refusal
         draft.copy_beginning(&mut stream, fork, source)?;
     }
     draft.extend_stream(&mut stream, &new.items, None);
+    draft.count_rate(&mut stream, &new.items);
     draft.put_stream(stream.clone());
     let closed = draft.is_closed(&stream);
     Ok(Reply::Stream(Box::new(StreamReply { stream, closed, created: true, duplicate: false })))
@@ -119,6 +120,7 @@ impl DecisionDraft<'_> {
             origin: None,
             forks: 0,
             deleted: false,
+            busy_until_us: None,
         }
     }
 

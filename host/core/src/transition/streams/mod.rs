@@ -118,6 +118,23 @@ impl DecisionDraft<'_> {
         Reply::Stream(Box::new(StreamReply { stream, closed, created: false, duplicate: false }))
     }
 
+    /// Checks that the rate of a stream allows an append now.
+    fn check_rate(&self, stream: &DurableStream, items: &StreamItems) -> Result<(), StreamRefusal> {
+        let Some(rate) = self.config.stream.rate.filter(|_| !items.is_empty()) else {
+            return Ok(());
+        };
+        let wait = rate.wait(stream.busy_until_us, items.data.len() as u64, self.now);
+        let refused = |wait| StreamRefusal::TooFast { id: stream.id.clone(), rate, wait };
+        wait.map_or(Ok(()), |wait| Err(refused(wait)))
+    }
+
+    /// Counts an append for the rate of the stream.
+    fn count_rate(&self, stream: &mut DurableStream, items: &StreamItems) {
+        let (before, bytes) = (stream.busy_until_us, items.data.len() as u64);
+        let rate = self.config.stream.rate;
+        stream.busy_until_us = rate.map(|rate| rate.busy_until_us(before, bytes, self.now));
+    }
+
     /// Checks that an append fits into the stream.
     fn check_stream_size(&self, stored: u64, items: &StreamItems) -> Result<(), StreamRefusal> {
         let bounds = self.config.stream;

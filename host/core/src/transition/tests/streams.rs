@@ -9,7 +9,7 @@ use crate::{
     reply::{Refusal, Reply, StreamRefusal, StreamReply},
     stream::{
         NewStream, ProducerPosition, StreamAppend, StreamForkPoint, StreamItem, StreamItems,
-        StreamLifetime,
+        StreamLifetime, StreamRate,
     },
     tags,
     time::{Millis, Timestamp},
@@ -368,4 +368,35 @@ fn all_generations_write_one_stream() {
     world.done(world::fence(next, records, vec![item("out", "2", false)]));
     assert_eq!(data(&world, "w/stream/out"), "12");
     assert_eq!(world.model.streams().count(), 1);
+}
+
+#[test]
+fn a_stream_takes_the_bytes_of_its_rate_and_no_more() {
+    let mut world = CheckedStore::new();
+    made(&mut world, new("free", "123456789"));
+    assert_eq!(world.model.streams().next().expect("a stream").busy_until_us, None);
+    world.config.stream.rate = Some(StreamRate { bytes_per_second: 10 });
+    append(&mut world, from("free", "1234567890", "p", 0, 0));
+    // A repetition is no append, and a refused batch is not counted.
+    assert!(append(&mut world, from("free", "1234567890", "p", 0, 0)).duplicate);
+    let fast = refused(&mut world, from("free", "12", "p", 0, 1));
+    let rate = StreamRate { bytes_per_second: 10 };
+    assert_eq!(fast, StreamRefusal::TooFast { id: "free".into(), rate, wait: Millis(200) });
+    assert_eq!((fast.code(), fast.kind()), (429, "stream-rate"));
+    assert!(fast.to_string().contains("stream_bytes_per_second=10"), "{fast}");
+    world.now = world.now + Millis(200);
+    append(&mut world, from("free", "12", "p", 0, 1));
+    // Other streams have a rate of their own, and an end is no data.
+    append(&mut world, StreamAppend { closes: true, ..text("free", "") });
+    made(&mut world, new("other", "12345678901234567890"));
+    assert!(matches!(refused(&mut world, text("other", "1")), StreamRefusal::TooFast { .. }));
+
+    // The items of a workflow are counted and stored.
+    let claim = running(&mut world, "w");
+    let records = vec![world::started(), told(1, 0, "out"), told(2, 1, "out")];
+    let acts = vec![item("out", "1234567890", false), item("out", "1234567890", false)];
+    world.done(world::fence(claim, records, acts));
+    assert_eq!(data(&world, "w/stream/out").len(), 20);
+    let fast = refused(&mut world, text("w/stream/out", "1"));
+    assert!(matches!(fast, StreamRefusal::TooFast { wait: Millis(1_100), .. }), "{fast}");
 }
