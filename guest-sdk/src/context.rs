@@ -469,7 +469,39 @@ impl Context {
         Stream::new(&self.0, name)
     }
 
-    /// A stream of any invocation, from its beginning. The workflow reads it while it grows.
+    /// A stream of JSON messages of this object. It outlives the executions, and is removed with the
+    /// object's state. Only a function that is not shared may write it.
+    ///
+    /// ```
+    /// # extern crate segno_sdk as segno;
+    /// #[segno::object]
+    /// pub struct Account {
+    ///     balance: segno::State<i64>,
+    /// }
+    ///
+    /// #[segno::object]
+    /// impl Account {
+    ///     async fn deposit(&mut self, ctx: segno::Context, amount: i64) -> segno::Result<()> {
+    ///         let balance = self.balance.get().await?.unwrap_or_default();
+    ///         self.balance.set(&(balance + amount))?;
+    ///         ctx.object_stream("history").append(&amount)
+    ///     }
+    /// }
+    ///
+    /// let mut test = segno::testing::Test::new();
+    /// for amount in [5, -2] {
+    ///     test.run_object::<_, ()>(Account, "4711", "deposit", &amount).unwrap();
+    /// }
+    /// assert_eq!(test.object_stream::<i64>("Account@4711", "history"), [5, -2]);
+    /// ```
+    ///
+    /// The host halts a function that writes it and is shared or belongs to no object.
+    pub fn object_stream(&self, name: &str) -> Stream {
+        Stream::of_object(&self.0, name)
+    }
+
+    /// A stream of any invocation, or of an object (`MODULE/OBJECT@KEY`), from its beginning. The
+    /// workflow reads it while it grows.
     pub fn read_stream(&self, invocation: &str, name: &str) -> StreamReader {
         StreamReader::new(self, invocation, name)
     }

@@ -13,13 +13,15 @@ use crate::{
 };
 
 const JSON: &str = "application/json";
+/// Begins the name of a stream of the invocation's object in commands. Names have no slash.
+pub(crate) const OF_OBJECT: &str = "object/";
 
 /// A stream of this invocation, by its name. Readers follow it over HTTP, from any position, while
 /// it grows.
 ///
 /// The items are JSON messages. In a stream with another [content type](Self::content_type), items
 /// are bytes, and a string stands for its text. The stream is closed when the invocation ends, if
-/// not before.
+/// not before. A stream of an object stays open.
 ///
 /// ```
 /// # extern crate segno_sdk as segno;
@@ -81,6 +83,10 @@ impl Stream {
     pub(crate) fn new(invocation: &Arc<CurrentInvocation>, name: &str) -> Self {
         let (name, content_type) = (name.to_owned(), JSON.to_owned());
         Self { invocation: invocation.clone(), name, content_type }
+    }
+
+    pub(crate) fn of_object(invocation: &Arc<CurrentInvocation>, name: &str) -> Self {
+        Self::new(invocation, &format!("{OF_OBJECT}{name}"))
     }
 
     /// Sets the content type, such as `text/plain`. The first append makes the stream with it.

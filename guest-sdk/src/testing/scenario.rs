@@ -7,7 +7,7 @@ use std::{
 
 use serde::Serialize;
 
-use super::world::TestObjects;
+use super::{streams::TestStreams, world::TestObjects};
 use crate::{
     bindings::segno::workflow::types as wit,
     error::{Error, Result},
@@ -59,6 +59,8 @@ pub(super) struct TestScenario {
     pub(super) promises: Vec<PromisePlan>,
     pub(super) arrivals: Vec<Arrival>,
     pub(super) objects: TestObjects,
+    /// The streams of objects, which are kept for the next run.
+    pub(super) object_streams: TestStreams,
 }
 
 /// A plan for settling a promise. Created by [`Test::promise`](super::Test::promise).

@@ -443,6 +443,15 @@ impl Test {
         items.into_iter().map(|item| read(name, item)).collect()
     }
 
+    /// The items of a stream of an object, by the object (`Account@4711`), of all runs.
+    ///
+    /// # Panics
+    /// If an item is not a `T`.
+    pub fn object_stream<T: DeserializeOwned>(&self, object: &str, name: &str) -> Vec<T> {
+        let items = self.scenario.object_streams.items(object, name);
+        items.into_iter().map(|item| read(name, item)).collect()
+    }
+
     /// The amount of a unit that the invocation under test and everything below it used. `None` if
     /// its budget does not limit the unit.
     ///

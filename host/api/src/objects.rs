@@ -212,7 +212,9 @@ async fn shown(
     };
     let promises = read.find(&filter).await?.items;
     let state_of = |row: &segno_store::PromiseRow| {
-        let name = object.name_of(row.promise.id())?.to_owned();
+        // The streams of the object have a list of their own.
+        let id = Some(row.promise.id()).filter(|id| **id != object.streams())?;
+        let name = object.name_of(id)?.to_owned();
         Some((name, view::promise_state(&row.promise)))
     };
     Ok(ObjectView {

@@ -171,7 +171,7 @@ problem_kinds! {
         // The fault of a component has its own code instead.
         INVALID_MODULE         "invalid-module"         "Module refused";
     }
-    TOO_MANY_REQUESTS "Too much for now; retry after the time in `Retry-After`: {}." {
+    TOO_MANY_REQUESTS "Too much for now; retry after the time that the answer names: {}." {
         _                      "stream-rate"            "Refused";
     } again {}
     INTERNAL_SERVER_ERROR "{}." {

@@ -104,7 +104,7 @@ impl WorkflowState {
         })
     }
 
-    fn writes(&self, import: &str) -> wasmtime::Result<()> {
+    pub(super) fn writes(&self, import: &str) -> wasmtime::Result<()> {
         if self.object(import)?.writes {
             return Ok(());
         }

@@ -1,5 +1,7 @@
 //! The imports for streams in workflows, which record commands.
 
+use segno_core::stream::OF_OBJECT;
+
 use super::{
     Failure, Payload,
     bindings::segno::workflow::{activity_streams, streams},
@@ -22,14 +24,28 @@ impl streams::Host for WorkflowState {
         content_type: String,
         item: Payload,
     ) -> wasmtime::Result<u32> {
-        check(&name, &content_type).map_err(TrapCause::Refused)?;
+        self.check_stream(&name, &content_type)?;
         self.check(size(&item), || format!("item of the stream `{name}`"))?;
         self.command(AppendStreamCommand { name, content_type, item })
     }
 
     fn close(&mut self, name: String, content_type: String) -> wasmtime::Result<u32> {
-        check(&name, &content_type).map_err(TrapCause::Refused)?;
+        self.check_stream(&name, &content_type)?;
         self.command(CloseStreamCommand { name, content_type })
+    }
+}
+
+impl WorkflowState {
+    /// Checks the name and the content type of a stream of the invocation or of its object.
+    fn check_stream(&self, name: &str, content_type: &str) -> wasmtime::Result<()> {
+        let name = match name.strip_prefix(OF_OBJECT) {
+            Some(name) => {
+                self.writes("streams.append(object/…)")?;
+                name
+            }
+            None => name,
+        };
+        Ok(check(name, content_type).map_err(TrapCause::Refused)?)
     }
 }
 

@@ -93,7 +93,7 @@ struct ObjectClearArgs {
     /// Names in its state
     #[arg(value_name = "NAME", required_unless_present = "all")]
     names: Vec<String>,
-    /// Remove all names, and the promises of the object
+    /// Remove all names, and the promises and streams of the object
     #[arg(long, conflicts_with = "names")]
     all: bool,
 }

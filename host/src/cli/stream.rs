@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use segno_api::model::{StreamList, StreamView};
 use segno_client::{Client, ClientError, StreamData};
+use segno_core::id::ObjectId;
 use serde_json::value::RawValue;
 
 use super::{
@@ -17,7 +18,7 @@ use super::{
     time::{now_ms, relative},
 };
 
-/// Print a stream that an invocation writes, or list its streams
+/// Print a stream that an invocation or an object writes, or list its streams
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -25,16 +26,17 @@ Examples:
   segno stream order-1001 tokens              # what is there
   segno stream order-1001 tokens --follow     # and what follows, until it is closed
   segno stream order-1001 tokens --offset now --follow
+  segno stream bank/Account@4711 history      # a stream of an object
   segno stream order-1001.segno-bundle tokens # from a bundle: no host, no network
 
 Messages are printed one per line, other data as it is.")]
 pub(super) struct StreamArgs {
-    /// Id of the invocation, or a bundle that has it
-    #[arg(value_name = "ID|FILE.segno-bundle")]
+    /// Id of the invocation, an object, or a bundle
+    #[arg(value_name = "ID|OBJECT|FILE.segno-bundle")]
     id: String,
     /// Name of the stream
     name: Option<String>,
-    /// Wait for more until the stream is closed, which happens when the invocation ends at the
+    /// Wait for more until the stream is closed, which happens when its invocation ends at the
     /// latest
     #[arg(long, short, requires = "name")]
     follow: bool,
@@ -64,9 +66,9 @@ impl StreamArgs {
         };
         let Self { id: asked, name, follow, mut offset, .. } = self;
         let Some(name) = name else { return list(&client, &asked, &ids, console).await };
-        let id = ids.first().map_or(asked.as_str(), String::as_str);
+        let id = owner(&client, ids.first().map_or(asked.as_str(), String::as_str)).await?;
         loop {
-            let data = client.stream(id, &name, &offset, follow).await?;
+            let data = client.stream(&id, &name, &offset, follow).await?;
             print(&data, console)?;
             let is_over = data.closed || !follow && data.up_to_date;
             offset = data.next_offset;
@@ -116,6 +118,16 @@ impl StreamArgs {
         }
         bundled.remarks(console);
         Ok((bundled.client().await?, ids))
+    }
+}
+
+/// The id that the streams belong to: that of the execution, or the one of an object's streams.
+async fn owner(client: &Client, asked: &str) -> Result<String, CliError> {
+    let Some(object) = ObjectId::parse(asked) else { return Ok(asked.to_owned()) };
+    match client.invocation(asked).await {
+        Ok(_) => Ok(asked.to_owned()),
+        Err(error) if error.code() == "unknown-invocation" => Ok(object.streams().to_string()),
+        Err(error) => Err(error.into()),
     }
 }
 

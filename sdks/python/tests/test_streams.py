@@ -6,7 +6,20 @@ from typing import Any
 
 import pytest
 
-from segno_sdk import ActivityContext, Context, Defect, Failure, NotDeterministic, NotJson, Retry, activity, workflow
+from segno_sdk import (
+    ActivityContext,
+    Context,
+    Defect,
+    Failure,
+    NotDeterministic,
+    NotJson,
+    Object,
+    Retry,
+    activity,
+    exclusive,
+    shared,
+    workflow,
+)
 from segno_sdk.testing import TestHost
 
 TEXT = "text/plain"
@@ -15,6 +28,20 @@ TEXT = "text/plain"
 @dataclass
 class Token:
     text: str
+
+
+class Account(Object):
+    @exclusive
+    async def deposit(self, ctx: Context, amount: int) -> None:
+        ctx.object_stream("history").append(amount)
+
+    @exclusive
+    async def close(self, ctx: Context) -> None:
+        ctx.object_stream("history").close()
+
+    @shared
+    async def peek(self, ctx: Context) -> None:
+        ctx.object_stream("history").append(0)
 
 
 def written(host: TestHost, id: str | None = None) -> list[tuple[Any, ...]]:
@@ -251,3 +278,17 @@ def test_a_replay_compares_what_is_appended(segno_host: TestHost) -> None:
 
     with pytest.raises(NotDeterministic, match='append-stream `tokens`.*"item": 2'):
         segno_host.run(counts)
+
+
+def test_the_executions_of_an_object_write_one_stream_which_stays(segno_host: TestHost) -> None:
+    segno_host.run_object(Account.deposit, "4711", 5)
+    appended = ("append-stream", "object/history", {"content-type": "application/json", "item": 5})
+    assert written(segno_host) == [appended]
+    segno_host.run_object(Account.deposit, "4711", -2)
+    assert segno_host.object_stream("Account@4711", "history") == [5, -2]
+    assert segno_host.stream("history") is None
+    with pytest.raises(AssertionError, match="a function that is shared"):
+        segno_host.run_object(Account.peek, "4711")
+    segno_host.run_object(Account.close, "4711")
+    with pytest.raises(AssertionError, match="is closed"):
+        segno_host.run_object(Account.deposit, "4711", 1)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { Failure, activity, workflow } from '../dist/index.js';
+import { Failure, activity, object, workflow } from '../dist/index.js';
 import { ReplayDivergence, TestHost } from '../dist/testing/index.js';
 
 const TEXT = { contentType: 'text/plain' };
@@ -174,4 +174,21 @@ test('a replay compares what is appended', async () => {
   let runs = 0;
   const counts = workflow(async (_, ctx) => ctx.stream('tokens').append((runs += 1)));
   await assert.rejects(new TestHost().run(counts), (error) => error instanceof ReplayDivergence && /append-stream tokens .*"item":2/.test(error.message) && /streams\.test\.mjs/.test(error.at));
+});
+
+test('the executions of an object write one stream, which stays', async () => {
+  const account = object({ state: {} }, ({ exclusive, shared }) => ({
+    deposit: exclusive(async (amount, ctx) => ctx.objectStream('history').append(amount)),
+    close: exclusive(async (_, ctx) => ctx.objectStream('history').close()),
+    peek: shared(async (_, ctx) => ctx.objectStream('history').append(0)),
+  }));
+  const t = new TestHost();
+  await t.runObject(account, '4711', 'deposit', 5);
+  assert.deepEqual(written(t), [['append-stream', 'object/history', { 'content-type': 'application/json', item: 5 }]]);
+  await t.runObject(account, '4711', 'deposit', -2);
+  assert.deepEqual(t.objectStream(account, '4711', 'history'), [5, -2]);
+  assert.equal(t.stream('history'), undefined);
+  await assert.rejects(t.runObject(account, '4711', 'peek'), /a function that is shared/);
+  await t.runObject(account, '4711', 'close');
+  await assert.rejects(t.runObject(account, '4711', 'deposit', 1), /is closed/);
 });

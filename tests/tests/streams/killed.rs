@@ -4,7 +4,7 @@
 //! `SEGNO_KILLS` sets the number of kills (6), `SEGNO_SEED` repeats a run's draws.
 
 use segno_client::Client;
-use segno_core::time::Millis;
+use segno_core::{id::ObjectId, time::Millis};
 use segno_env::Env;
 use serde_json::{Value, json};
 use tests::{guests, host_group::HostGroup, seed};
@@ -77,6 +77,35 @@ async fn no_item_is_lost_or_doubled_when_the_host_is_killed() {
         assert!(is_whole(items), "{id}: {} items", items.len());
     }
     for (id, _, _) in WRITERS {
+        let replay = client.replay(id, None).await.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(replay.matched, replay.journal_len, "{replay:#?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn executions_of_an_object_that_are_killed_append_every_item_once_and_in_order() {
+    let mut chance = seed::chance();
+    let mut host = host(&[]).await;
+    let owner = ObjectId::from("teller/Ledger@a/b").streams();
+    let input = json!({ "items": ITEMS / 10, "pause_every": 100, "pause_ms": 15 });
+    for number in 0..10 {
+        let id = format!("added-{number}");
+        host.start_as(&id, "teller/Ledger@a/b/add", input.clone()).await.expect("it starts");
+    }
+    host.start_as("last", "teller/Ledger@a/b/end", Value::Null).await.expect("it starts");
+    let (client, env) = (host.client().clone(), host.env.clone());
+    let following = follow(vec![client.clone()], owner.as_str(), "log", &env);
+    let killing = async {
+        for kill in 0..kills() {
+            env.runtime.sleep(chance.length(100, 500)).await;
+            host.server.kill().unwrap_or_else(|error| panic!("kill {kill}: {error}"));
+            host.server.restart().await.unwrap_or_else(|error| panic!("kill {kill}: {error}"));
+        }
+    };
+    let both = async { tokio::join!(following, killing).0 };
+    let items = env.within(LIMIT, both).await.expect("in time");
+    assert!(is_whole(&items), "{} items", items.len());
+    for id in ["added-0", "added-9"] {
         let replay = client.replay(id, None).await.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(replay.matched, replay.journal_len, "{replay:#?}");
     }

@@ -5,6 +5,7 @@ mod client;
 mod command;
 mod forked;
 mod killed;
+mod objects;
 mod rate;
 mod read;
 

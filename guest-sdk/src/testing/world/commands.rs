@@ -6,6 +6,7 @@ use crate::{
     budget::BUDGET,
     journal::WorkflowCommand,
     payload::Payload,
+    stream::OF_OBJECT,
     stream_reader::READ_STREAM,
     testing::{
         attempt::{AttemptSubject, PlannedAttempt},
@@ -94,14 +95,23 @@ impl TestWorld<'_> {
             | WorkflowCommand::ClearState { .. }
             | WorkflowCommand::ClearAllState) => self.perform_on_state(id, command, request),
             WorkflowCommand::AppendStream { name, content_type, item } => {
-                let owner = first_generation(id);
-                let appended =
-                    lock(&self.common).streams.append(owner, (&name, &content_type), id, item);
+                let of = (name.strip_prefix(OF_OBJECT).unwrap_or(&name), &*content_type);
+                let appended = if name.starts_with(OF_OBJECT) {
+                    let object = self.object_written_by(id);
+                    self.scenario.object_streams.append(&object, of, id, item)
+                } else {
+                    lock(&self.common).streams.append(first_generation(id), of, id, item)
+                };
                 halt_if_refused(id, appended);
             }
             WorkflowCommand::CloseStream { name, content_type } => {
-                let owner = first_generation(id);
-                let closed = lock(&self.common).streams.close(owner, &name, &content_type);
+                let closed = if let Some(name) = name.strip_prefix(OF_OBJECT) {
+                    let object = self.object_written_by(id);
+                    self.scenario.object_streams.close(&object, name, &content_type)
+                } else {
+                    let owner = first_generation(id);
+                    lock(&self.common).streams.close(owner, &name, &content_type)
+                };
                 halt_if_refused(id, closed);
             }
             request @ (WorkflowCommand::WaitObjectPromise { .. }

@@ -273,6 +273,18 @@ impl TestWorld<'_> {
         Some(Error::terminal(422, message))
     }
 
+    /// The path of the object whose streams the invocation writes.
+    pub(super) fn object_written_by(&self, id: &str) -> String {
+        let running = &self.invocations[id];
+        let name = running.entry.name;
+        let Some(object) = &running.object else {
+            panic!("`{name}` is no function of an object, and has no streams of one");
+        };
+        let is_shared = running.entry.access == Some(ObjectAccess::Shared);
+        assert!(!is_shared, "`{name}` is shared, and writes a stream: it only reads");
+        object.path.clone()
+    }
+
     /// Executes a command on the state of the invocation's object.
     pub(super) fn perform_on_state(&mut self, id: &str, command: u32, request: WorkflowCommand) {
         let running = &self.invocations[id];

@@ -41,6 +41,15 @@ impl TestWorld<'_> {
         let missing = |what: String| Some(failure(Error::terminal(Error::NOT_FOUND, what)));
         let is_expected = self.due.values().any(|action| action.begins(owner));
         if ended.is_none() && !is_expected {
+            if let Some((_, path)) = invocation.split_once('/').filter(|_| invocation.contains('@'))
+            {
+                let streams = &self.scenario.object_streams;
+                let of_other =
+                    || streams.part(&format!("wasm://{invocation}"), stream, *position, false);
+                let part = streams.part(path, stream, *position, false).or_else(of_other);
+                let (part, _) = part.filter(|(_, is_ready)| *is_ready)?;
+                return Some(wit::Outcome::Success(Payload::Json(part.to_string())));
+            }
             return missing(format!("there is no invocation `{owner}`"));
         }
         let ended = ended.unwrap_or_default();

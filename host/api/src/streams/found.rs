@@ -33,7 +33,7 @@ pub(super) struct FoundStream {
 /// Reason why a stream is not read.
 pub(super) enum ReadFailure {
     Refused(Refusal),
-    /// The execution has not written the stream yet.
+    /// The execution or the object has not written the stream yet.
     NotYet(StreamId),
     Failed(ApiError),
 }
@@ -91,6 +91,7 @@ pub(super) async fn find(api: &Api, id: &StreamId) -> Result<FoundStream, ReadFa
         None => false,
         Some(owner) => match store.read().promise(&owner).await.map_err(ApiError::from)? {
             Some(row) => row.promise.is_pending(),
+            None if id.is_of_object() => true,
             None => return Err(ApiError::UnknownInvocation(owner.to_string()).into()),
         },
     };
@@ -128,8 +129,8 @@ impl ReadFailure {
             Self::NotYet(id) => Err(ApiError::refused(
                 crate::problem_kind::UNKNOWN_STREAM,
                 format!(
-                    "the execution has not written the stream `{}` yet: a live read waits for it, \
-                     as `segno stream --follow` does",
+                    "the stream `{}` has not been written yet: a live read waits for it, as \
+                     `segno stream --follow` does",
                     id.name()
                 ),
             )),

@@ -1,8 +1,11 @@
-//! The streams of an execution.
+//! The streams of an execution or of an object.
 
 use axum::{Json, extract::State};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use segno_core::{id::StreamId, stream::DurableStream};
+use segno_core::{
+    id::{ObjectId, StreamId},
+    stream::DurableStream,
+};
 
 use super::{headers::PREFIX, offset::offset};
 use crate::{
@@ -16,12 +19,12 @@ use crate::{
 const ESCAPED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// Lists the streams of an invocation, by name. Each has an address of its own, under which it is
-/// read and written by the Durable Streams protocol.
+/// Lists the streams of an invocation, or of an object (`MODULE/OBJECT@KEY`), by name. Each has an
+/// address of its own, under which it is read and written by the Durable Streams protocol.
 #[utoipa::path(
     get, path = "/v1/invocations/{id}/streams", tag = "invocations",
     operation_id = "streams",
-    params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
+    params(("id" = String, Path, description = "The invocation, or the object; a slash is written %2F")),
     responses((status = 200, body = StreamList), Refusals),
 )]
 pub(crate) async fn list(
@@ -31,8 +34,17 @@ pub(crate) async fn list(
     let id = api.stored_id(id).await?;
     // The streams of all generations are those of the first.
     let owner = id.generation_of().map_or(id, |(first, _)| first);
-    let row = api.invocation(&owner).await?;
-    let ended = !row.promise.is_pending();
+    let row = api.invocation(&owner).await;
+    if let (Err(ApiError::UnknownInvocation(_)), Some(object)) =
+        (&row, ObjectId::parse(owner.as_str()))
+    {
+        let streams = api.look().await?.read().streams_of(&object.streams()).await?;
+        if !streams.is_empty() {
+            let shown = streams.iter().map(|stream| shown(stream, false));
+            return Ok(Json(StreamList { streams: shown.collect() }));
+        }
+    }
+    let ended = !row?.promise.is_pending();
     let streams = api.look().await?.read().streams_of(&owner).await?;
     let shown = streams.iter().map(|stream| shown(stream, ended));
     Ok(Json(StreamList { streams: shown.collect() }))

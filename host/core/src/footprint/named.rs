@@ -204,6 +204,9 @@ impl Footprint {
     /// A stream, with the execution that it belongs to.
     fn stream(&mut self, id: &StreamId) {
         self.composites.extend(id.owner());
+        if let Some(owner) = id.owner().filter(|_| id.is_of_object()) {
+            self.known_by_name(&owner);
+        }
         self.streams.insert(id.clone());
     }
 

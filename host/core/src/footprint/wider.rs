@@ -51,14 +51,15 @@ pub fn widen(view: &View, command: &Command, named: &Footprint, config: &Config)
         Command::TaskFence { claim, records, actions, .. } => {
             wider.repeated(view, &claim.id, records);
             wider.grows(view, &claim.id, actions, &config.tree);
-            let mut writes_state = false;
+            let mut writes_object = false;
             let mut sent: BTreeMap<PromiseId, u32> = BTreeMap::new();
             let caller = CallerModule::of(view, &claim.id);
             for action in actions {
                 match &action.act {
                     FenceOperation::Create { new, .. } => wider.joins(view, new, caller.as_ref()),
                     FenceOperation::CreateLoose { new } => wider.joins(view, new, None),
-                    FenceOperation::State(_) => writes_state = true,
+                    FenceOperation::State(_) => writes_object = true,
+                    FenceOperation::Stream(item) => writes_object |= item.object.is_some(),
                     FenceOperation::Settle { id, .. } => wider.meant_by(view, id),
                     FenceOperation::CancelLoose { id } => drop(wider.newest(view, id)),
                     FenceOperation::Fulfill(other) => {
@@ -73,7 +74,7 @@ pub fn widen(view: &View, command: &Command, named: &Footprint, config: &Config)
                     _ => {}
                 }
             }
-            if writes_state {
+            if writes_object {
                 wider.lines.extend(view.promise(&claim.id).and_then(turn_in));
             }
             // A step that this fence creates may also be settled by it.

@@ -4,8 +4,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::PromiseId;
+use super::{PromiseId, StreamId};
 use crate::value::Text;
+
+/// Name of the promise that the streams of an object belong to. It stays pending, and exists as
+/// long as the object's content, so its streams do.
+const STREAMS: &str = "segno:streams";
 
 /// Id of an object: `MODULE/OBJECT@KEY`, where the module declares the object type.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -30,6 +34,38 @@ impl ObjectId {
     /// The promise with this name in the object.
     pub fn promise(&self, name: &str) -> PromiseId {
         PromiseId::new(format!("{}/p/{name}", self.in_ids()))
+    }
+
+    /// The promise that the streams of the object belong to.
+    pub fn streams(&self) -> PromiseId {
+        self.promise(STREAMS)
+    }
+
+    /// The stream with this name of the object.
+    pub fn stream(&self, name: &str) -> StreamId {
+        StreamId::of_execution(&self.streams(), name)
+    }
+
+    /// The object whose streams belong to this promise. `None` for any other promise.
+    pub fn of_streams(id: &PromiseId) -> Option<Self> {
+        let object = id.as_str().strip_suffix(STREAMS)?.strip_suffix("/p/")?;
+        let (kind, escaped) = object.split_once('@')?;
+        let mut parts = escaped.split('%');
+        let mut key = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let code = part.get(..2).and_then(|code| u32::from_str_radix(code, 16).ok())?;
+            key.push(char::from_u32(code)?);
+            key.push_str(&part[2..]);
+        }
+        Self::parse(&format!("{kind}@{key}")).filter(|object| object.streams() == *id)
+    }
+
+    /// Parses the name of an object, `MODULE/OBJECT@KEY`. `None` if the text is none.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (kind, key) = text.split_once('@')?;
+        let (module, kind) = kind.split_once('/')?;
+        let is_whole = ![module, kind, key].contains(&"");
+        is_whole.then(|| Self::new(text))
     }
 
     /// Exclusive bounds around the ids of all promises of the object.
@@ -95,6 +131,31 @@ mod tests {
             assert_eq!(id(other).name_of(&ours), None, "{other}");
         }
         let [after, before] = id("ada").promises();
+        let log = id("a/b").stream("log");
+        assert_eq!(log.as_str(), "web/Signup@a%2Fb/p/segno:streams/stream/log");
+        assert_eq!((log.owner(), log.name()), (Some(id("a/b").streams()), "log"));
+        assert_eq!(
+            ObjectId::of_streams(
+                &id("a/b%2F
+")
+                .streams()
+            ),
+            Some(id("a/b%2F
+"))
+        );
+        assert!(log.is_of_object() && after < id("ada").streams() && id("ada").streams() < before);
+        for other in [
+            "web/Signup@ada",
+            "w/p/segno:streams",
+            "a/b@1/2/p/segno:streams",
+            "a/b@%zz/p/segno:streams",
+        ] {
+            assert_eq!(ObjectId::of_streams(&other.into()), None, "{other}");
+        }
+        assert_eq!(ObjectId::parse("web/Signup@a/b"), Some(id("a/b")));
+        for other in ["Signup@ada", "web/Signup@", "web/@ada", "order-1", "/Signup@ada"] {
+            assert_eq!(ObjectId::parse(other), None, "{other}");
+        }
         assert!(after < ours && ours < before);
         for other in [id("ada").run("run"), id("adam").promise("x"), id("ada/p").promise("x")] {
             assert!(other <= after || other >= before, "{other}");

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{MalformedName, NameLengthError, PromiseId, check_name, fits};
+use super::{MalformedName, NameLengthError, ObjectId, PromiseId, check_name, fits};
 use crate::value::Text;
 
 /// Separates the id of an execution from the name of its stream.
 const OF_EXECUTION: &str = "/stream/";
 
 /// Id of a stream: `{invocation}/stream/{name}` for a stream of an execution, any other path for a
-/// stream that belongs to nothing.
+/// stream that belongs to nothing. The streams of an object belong to a promise of the object
+/// ([`ObjectId::streams`]).
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct StreamId(Text);
@@ -45,6 +46,11 @@ impl StreamId {
     /// The execution that the stream belongs to. `None` if it belongs to nothing.
     pub fn owner(&self) -> Option<PromiseId> {
         self.parts().map(|(owner, _)| PromiseId::from(owner))
+    }
+
+    /// True if the stream belongs to an object, whose executions write it in turn.
+    pub fn is_of_object(&self) -> bool {
+        self.owner().is_some_and(|owner| ObjectId::of_streams(&owner).is_some())
     }
 
     /// The name within the execution, or the whole path.

@@ -71,8 +71,8 @@ pub enum StreamRefusal {
         /// Time after which the same append is accepted, if nothing else is appended.
         wait: Millis,
     },
-    /// A client may not do this to the stream of an execution.
-    #[error("`{id}` is a stream of an execution: {rule}")]
+    /// A client may not do this to the stream of an execution or of an object.
+    #[error("`{id}` is a stream of an execution or of an object: {rule}")]
     OfExecution {
         id: StreamId,
         /// The rule that the request breaks.

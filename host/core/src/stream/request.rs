@@ -2,7 +2,7 @@
 
 use super::{StreamItems, StreamLifetime};
 use crate::{
-    id::{Claim, PromiseId, StreamId},
+    id::{Claim, ObjectId, PromiseId, StreamId},
     value::Text,
 };
 
@@ -60,10 +60,12 @@ pub struct ProducerPosition {
     pub seq: u64,
 }
 
-/// Data that a workflow appends to a stream of its own execution.
+/// Data that a workflow appends to a stream of its own execution, or of its object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamItem {
-    /// Name of the stream within the execution.
+    /// The object that the stream belongs to. `None`: it belongs to the execution.
+    pub object: Option<ObjectId>,
+    /// Name of the stream within the execution or the object.
     pub name: Text,
     /// Content type of the stream, if it does not exist yet.
     pub content_type: Text,
@@ -73,11 +75,16 @@ pub struct StreamItem {
 }
 
 impl StreamItem {
-    /// The streams that the item may be for: that of the invocation, and that of its first
-    /// generation.
+    /// The streams that the item may be for: that of the object, or that of the invocation, and that
+    /// of its first generation.
     pub fn streams_of(&self, invocation: &PromiseId) -> impl Iterator<Item = StreamId> {
-        let first = invocation.generation_of().map(|(first, _)| first);
-        let of = |id: PromiseId| StreamId::of_execution(&id, &self.name);
-        [Some(invocation.clone()), first].into_iter().flatten().map(of)
+        let owners = match &self.object {
+            Some(object) => [Some(object.streams()), None],
+            None => {
+                let first = invocation.generation_of().map(|(first, _)| first);
+                [Some(invocation.clone()), first]
+            }
+        };
+        owners.into_iter().flatten().map(|id| StreamId::of_execution(&id, &self.name))
     }
 }

@@ -92,6 +92,11 @@ impl DecisionDraft<'_> {
         }
         if let Some(object) = tags::object(&new.tags) {
             named_by(&ObjectId::from(object), new, address.as_ref())?;
+        } else if ObjectId::of_streams(&new.id).is_some() {
+            return Err(Refusal::Unprocessable(format!(
+                "the streams of an object belong to `{}`: choose another id",
+                new.id
+            )));
         }
         let overdue = new.timeout_at <= self.now;
         let (mut tags, made_by) = match maker {

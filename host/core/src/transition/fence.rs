@@ -45,7 +45,7 @@ pub(super) fn act(
         }
     }
     actions.iter().filter_map(|action| action.act.promise()).for_each(|id| draft.touch(id));
-    let mark = match actions.iter().any(ends_other) {
+    let mark = match actions.iter().any(|action| ends_other(action) || opens_streams(action)) {
         true => draft.claimed(claim).map(|_| Some(draft.mark()))?,
         false => None,
     };
@@ -59,6 +59,11 @@ pub(super) fn act(
 /// True if the action settles another task under its claim.
 fn ends_other(action: &FenceAction) -> bool {
     matches!(action.act, FenceOperation::Fulfill(_))
+}
+
+/// True if the action may make the promise that the streams of an object belong to.
+fn opens_streams(action: &FenceAction) -> bool {
+    action.act.stream_item().is_some_and(|item| item.object.is_some())
 }
 
 fn act_under(
@@ -97,6 +102,9 @@ fn act_under(
         live.filter_map(|action| action.act.stream_item())
     };
     draft.may_append_items(&claim.id, items())?;
+    for object in items().filter_map(|item| item.object.as_ref()) {
+        draft.make_streams_of(object)?;
+    }
     let batch = draft.append(&claim.id, records, logs)?;
     let recorded = known..draft.head(&claim.id).commands;
     let stored = actions.iter().filter(|action| recorded.contains(&action.index.0));

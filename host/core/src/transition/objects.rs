@@ -245,6 +245,29 @@ impl DecisionDraft<'_> {
         Ok(())
     }
 
+    /// Checks that the execution may append to this stream of the object: only the holder of the
+    /// turn may.
+    pub(super) fn may_write_held_stream(
+        &self,
+        id: &PromiseId,
+        object: &ObjectId,
+        stream: &str,
+    ) -> Result<(), Refusal> {
+        match self.held_object(id).as_ref() == Some(object) {
+            true => Ok(()),
+            false => Err(Refusal::Unprocessable(format!(
+                "`{id}` may not write the stream `{stream}` of `{object}`: only a function of the object that is not shared writes"
+            ))),
+        }
+    }
+
+    /// Makes the promise that the streams of the object belong to, unless it exists.
+    pub(super) fn make_streams_of(&mut self, object: &ObjectId) -> Result<(), Refusal> {
+        let tags = [(tags::OBJECT.to_owned(), object.to_string())].into();
+        let (id, timeout_at) = (object.streams(), Timestamp::NEVER);
+        self.create(&NewPromise { id, param: Value::default(), tags, timeout_at }).map(drop)
+    }
+
     /// The object whose turn the execution has.
     fn held_object(&self, id: &PromiseId) -> Option<ObjectId> {
         self.turn(id).filter(|object| self.line(object).is_some_and(|line| line.is_held_by(id)))

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     address::Address,
-    id::{PromiseId, fits},
+    id::{ObjectId, PromiseId, fits},
     promise::{NewPromise, Promise, Settlement, Verdict},
     reply::{Refusal, Reply},
     tags,
@@ -115,6 +115,11 @@ impl DecisionDraft<'_> {
         let promise = self.existing(id)?;
         if !promise.is_pending() {
             return Ok(false);
+        }
+        if ObjectId::of_streams(id).is_some() {
+            return Err(Refusal::Unprocessable(format!(
+                "the streams of an object belong to `{id}`: it stays pending as long as they exist"
+            )));
         }
         let settled_at = settled_at(promise, self.now);
         self.settle(id, Settlement { verdict, value: Some(value.clone()), settled_at }, None);

@@ -1,4 +1,4 @@
-//! The built-in function `segno:stream`: reads a stream of any execution, for a workflow.
+//! The built-in function `segno:stream`: reads a stream of any execution or object, for a workflow.
 //!
 //! Its input is `{"invocation", "stream", "position"}`. It answers when there is data after the
 //! position, or nothing more will come: `{"next", "closed"}` and `items` of a stream of messages,
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use segno_core::{
-    id::{PromiseId, StreamId},
+    id::{ObjectId, PromiseId, StreamId},
     promise::Promise,
     stream::{DurableStream, StreamChunk, StreamStatus},
     time::Millis,
@@ -84,8 +84,7 @@ async fn read(session: &ClaimSession, promise: &Promise) -> Result<Outcome, Exec
         Ok(query) => query,
         Err(refused) => return Ok(Outcome::Failure(refused)),
     };
-    let owner = PromiseId::from(query.invocation.as_str());
-    let owner = owner.generation_of().map_or_else(|| owner.clone(), |(first, _)| first);
+    let owner = owner(session, &query.invocation).await?;
     let id = StreamId::of_execution(&owner, &query.stream);
     let host = session.host();
     let mut watch = host.notifier.streams.watch(&id);
@@ -111,6 +110,18 @@ async fn read(session: &ClaimSession, promise: &Promise) -> Result<Outcome, Exec
             () = host.env.runtime.sleep(LOOK_AGAIN) => {}
         }
     }
+}
+
+/// The promise that the streams belong to: that of the first generation of an execution, or that of
+/// an object.
+async fn owner(session: &ClaimSession, invocation: &str) -> Result<PromiseId, ExecutionError> {
+    let id = PromiseId::from(invocation);
+    if let Some(object) = ObjectId::parse(invocation)
+        && session.host().store.read().promise(&id).await?.is_none()
+    {
+        return Ok(object.streams());
+    }
+    Ok(id.generation_of().map_or(id, |(first, _)| first))
 }
 
 fn query(promise: &Promise) -> Result<StreamQuery, Failure> {
@@ -145,6 +156,9 @@ async fn part(
     let read = session.host().store.read();
     let stored = read.stream(id).await?;
     let Some(row) = read.promise(owner).await? else {
+        if ObjectId::of_streams(owner).is_some() {
+            return Ok(Ok(None));
+        }
         return Ok(Err(failure(code::NOT_FOUND, format!("there is no invocation `{owner}`"))));
     };
     let ended = !row.promise.is_pending();

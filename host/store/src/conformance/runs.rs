@@ -11,7 +11,7 @@ use segno_core::{
     value::Value,
 };
 
-use super::{dice::Dice, fixture::new, script::claim_request};
+use super::{dice::Dice, fixture::new, script::claim_request, streams};
 
 /// Objects; keys may contain any character.
 pub(crate) const OBJECTS: [&str; 3] =
@@ -75,6 +75,11 @@ fn execution(dice: &mut Dice, seen: &Snapshot, promise: &PromiseId) -> Command {
         return Command::TaskAcquire { claim, request: claim_request(dice), stall_limit: None };
     }
     let (records, logs) = (Vec::new(), Vec::new());
+    if dice.once_in(3) {
+        let target = seen.promises[&task.id].target().unwrap_or_default();
+        let object = target.strip_prefix("wasm://").and_then(|path| path.rsplit_once('/'));
+        return streams::of_object(dice, seen, claim, &object.unwrap_or_default().0.into());
+    }
     match dice.roll(6) {
         0 => Command::TaskSuspend { claim, records, logs, awaits: [promise.clone()].into() },
         1 => {

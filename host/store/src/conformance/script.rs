@@ -509,7 +509,7 @@ fn records(dice: &mut Dice, seen: &Snapshot, inv: &PromiseId, head: JournalHead)
     records
 }
 
-fn body(dice: &mut Dice, head: JournalHead) -> RecordBody {
+pub(super) fn body(dice: &mut Dice, head: JournalHead) -> RecordBody {
     if head.len == 0 {
         return RecordBody::Started {
             function: Text::from("order"),

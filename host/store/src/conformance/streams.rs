@@ -1,8 +1,9 @@
 //! Script commands about streams.
 
 use segno_core::{
-    command::{Command, FenceOperation},
-    id::StreamId,
+    command::{Command, FenceAction, FenceOperation},
+    id::{Claim, CommandIndex, ObjectId, StreamId},
+    invocation::{CommandKind, CommandRequest, JournalHead, Record, RecordBody},
     promise::TaskStatus,
     snapshot::Snapshot,
     stream::{
@@ -13,7 +14,7 @@ use segno_core::{
     value::Text,
 };
 
-use super::dice::Dice;
+use super::{dice::Dice, runs::OBJECTS, script::body};
 
 /// Streams that belong to nothing, and names of streams of executions.
 const FREE: [&str; 3] = ["chat/1", "чат '\u{0}", "c"];
@@ -37,6 +38,7 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
 pub(super) fn item(dice: &mut Dice) -> FenceOperation {
     let content_type = Text::from(dice.of(&TYPES));
     FenceOperation::Stream(StreamItem {
+        object: None,
         name: dice.of(&NAMES).into(),
         items: items(dice, &content_type),
         content_type,
@@ -44,9 +46,32 @@ pub(super) fn item(dice: &mut Dice) -> FenceOperation {
     })
 }
 
+/// A commit of the execution of an object that writes a stream of the object.
+pub(super) fn of_object(
+    dice: &mut Dice,
+    seen: &Snapshot,
+    claim: Claim,
+    object: &ObjectId,
+) -> Command {
+    let JournalHead { len, commands, at, .. } =
+        seen.journals.get(&claim.id).map(|journal| journal.head).unwrap_or_default();
+    let index = CommandIndex(commands);
+    let (kind, request) = (CommandKind::AppendStream, CommandRequest::of(&[]));
+    let body = match len {
+        0 => body(dice, JournalHead::default()),
+        _ => RecordBody::Command { index, kind, name: "object/log".into(), request },
+    };
+    let records = vec![Record { seq: len, at, body }];
+    let FenceOperation::Stream(item) = item(dice) else { unreachable!("it is an item") };
+    let act = FenceOperation::Stream(StreamItem { object: Some(object.clone()), ..item });
+    let actions = vec![FenceAction { index, act }];
+    Command::TaskFence { claim, records, logs: Vec::new(), actions }
+}
+
 fn stream(dice: &mut Dice, seen: &Snapshot) -> StreamId {
     let owners: Vec<_> = seen.tasks.keys().cloned().collect();
-    match dice.roll(3) {
+    match dice.roll(4) {
+        3 => ObjectId::from(dice.of(&OBJECTS)).stream(dice.of(&NAMES)),
         0 if !owners.is_empty() => StreamId::of_execution(&dice.of(&owners), dice.of(&NAMES)),
         _ => dice.of(&FREE).into(),
     }

@@ -143,7 +143,7 @@ export interface WorkflowContext<T extends ContextTypes = { signals: {}; promise
   publish(topic: string, value?: unknown): Promise<void>;
   /** A stream of this invocation, for readers outside: `ctx.stream('tokens').append({ text })`. */
   stream(name: string, options?: StreamOptions): WorkflowStream;
-  /** Reads a stream of any invocation while it grows: `for await (const item of ctx.readStream<number>(id, 'numbers'))`. */
+  /** Reads a stream of any invocation, or of an object (`MODULE/OBJECT@KEY`), while it grows: `for await (const item of ctx.readStream<number>(id, 'numbers'))`. */
   readStream<T = unknown>(invocation: string, name: string, options?: ReadOptions): StreamReader<T>;
   /** Begins a saga: steps that are undone, the last one first, when a `Failure` leaves the workflow. */
   saga(name: string): Saga;
@@ -212,6 +212,11 @@ export interface ObjectContext<St, Pr, Sig = {}, Pro = {}>
   readonly key: string;
   /** The state of the object. */
   readonly state: ObjectState<St>;
+  /**
+   * A stream of the object, which outlives its executions and is removed with its state: `ctx.objectStream('history').append(amount)`.
+   * A shared function may not write it.
+   */
+  objectStream(name: string, options?: StreamOptions): WorkflowStream;
   /** A promise of the object. */
   objectPromise<N extends Named<Pr>>(name: N): ObjectPromise<Pr[N] extends Schema ? OutputOf<Pr[N]> : unknown>;
 }

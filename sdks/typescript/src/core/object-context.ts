@@ -1,10 +1,11 @@
-// The parts of the context that functions of objects have: key, state, and promises of the object.
+// The parts of the context that functions of objects have: key, state, streams and promises of the object.
 
 import type { ObjectMap, ObjectPromise } from './context.js';
 import { type WorkflowExecution, failed, failureOf, success } from './execution.js';
 import type { Failure } from './failure.js';
 import { StateMap } from './object.js';
 import { type Schema, validated } from './schema.js';
+import { OF_OBJECT, type StreamOptions, workflowStream } from './stream.js';
 import { encode } from './value.js';
 
 /** Key, state and promises, as properties of the context. None for a workflow that is no function of an object. */
@@ -14,6 +15,7 @@ export function objectParts(execution: WorkflowExecution): PropertyDescriptorMap
   return {
     key: { enumerable: true, get: () => execution.engine.key() },
     state: { enumerable: true, value: state(execution, owner.state) },
+    objectStream: { enumerable: true, value: (name: string, options?: StreamOptions) => workflowStream(execution, name, options, OF_OBJECT) },
     objectPromise: { enumerable: true, value: (name: string) => objectPromise(execution, name, owner.promises) },
   };
 }

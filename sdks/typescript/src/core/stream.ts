@@ -48,6 +48,8 @@ export interface KnownStream {
   isClosed: boolean;
 }
 
+/** Begins the name of a stream of the workflow's object in commands. Names have no slash. */
+export const OF_OBJECT = 'object/';
 const JSON_TYPE = 'application/json';
 /** Maximum length of a name, in bytes. */
 const NAME_BYTES_MAX = 1_024;
@@ -59,26 +61,27 @@ export function isJson(contentType: string): boolean {
   return contentType.split(';')[0]!.trim().toLowerCase() === JSON_TYPE;
 }
 
-/** A stream of the workflow. */
-export function workflowStream(execution: WorkflowExecution, name: string, options: StreamOptions = {}): WorkflowStream {
+/** A stream of the workflow, or of its object: commands name one of those `object/NAME`. */
+export function workflowStream(execution: WorkflowExecution, name: string, options: StreamOptions = {}, prefix = ''): WorkflowStream {
   const contentType = typeOf(options);
   const fault = faultOf(name, contentType);
   if (fault !== undefined) throw new TypeError(fault);
-  const known = execution.streams.get(name) ?? { contentType, isClosed: false };
+  const address = prefix + name;
+  const known = execution.streams.get(address) ?? { contentType, isClosed: false };
   if (known.contentType.toLowerCase() !== contentType.toLowerCase()) {
     throw new TypeError(`the stream \`${name}\` has the content type ${known.contentType}, and is asked for with ${contentType}`);
   }
-  execution.streams.set(name, known);
+  execution.streams.set(address, known);
   return {
     name,
     contentType,
     append(item) {
       if (known.isClosed) throw new Failure(Code.Conflict, `the stream \`${name}\` is closed: this workflow has called \`close\``);
-      execution.issue({ kind: 'append-stream', name, contentType, item: itemOf(item, name, contentType) });
+      execution.issue({ kind: 'append-stream', name: address, contentType, item: itemOf(item, name, contentType) });
     },
     close() {
       if (known.isClosed) return;
-      execution.issue({ kind: 'close-stream', name, contentType });
+      execution.issue({ kind: 'close-stream', name: address, contentType });
       known.isClosed = true;
     },
   };

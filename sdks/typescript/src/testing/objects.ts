@@ -3,6 +3,7 @@
 import type { Command, Outcome, Payload } from '../core/engine.js';
 import { success } from '../core/execution.js';
 import { read } from './journal.js';
+import { TestStreams } from './streams.js';
 
 /** An object that a call names: `OBJECT@KEY/FUNCTION`, alone or after `wasm://MODULE/`. */
 export interface ObjectAddress {
@@ -104,6 +105,8 @@ export class TestObject {
 /** All objects of a test. They stay between runs. */
 export class TestObjects {
   readonly #objects = new Map<string, TestObject>();
+  /** The streams of objects, by path. */
+  readonly streams = new TestStreams();
 
   of(path: string): TestObject {
     const known = this.#objects.get(path) ?? new TestObject();

@@ -3,7 +3,7 @@
 import type { Outcome, Payload } from '../core/engine.js';
 import { success } from '../core/execution.js';
 import { Code } from '../core/failure.js';
-import { STREAM_FUNCTION, type StreamQuery } from '../core/stream-reader.js';
+import { STREAM_FUNCTION, type StreamPart, type StreamQuery } from '../core/stream-reader.js';
 import { decode } from '../core/value.js';
 import { type Invocation, firstGeneration } from './invocation.js';
 import { failure } from './scenario.js';
@@ -46,12 +46,21 @@ export class StreamReads {
   #outcomeOf({ invocation, stream, position }: StreamQuery): Outcome | undefined {
     const owner = firstGeneration(invocation);
     const newest = [...this.#world.invocations.values()].findLast(({ firstId }) => firstId === owner);
-    if (newest === undefined && !this.#world.expected.has(owner)) return failure(Code.NotFound, `there is no invocation \`${owner}\``);
+    if (newest === undefined && !this.#world.expected.has(owner)) {
+      const path = /^[^/@]+[/]([^/@]+@.+)$/.exec(invocation)?.[1];
+      if (path !== undefined) return answerOf(this.#world.scenario.objects.streams.part(path, stream, position, false), position);
+      return failure(Code.NotFound, `there is no invocation \`${owner}\``);
+    }
     const hasEnded = newest?.isOver ?? false;
     const part = this.#world.streams.part(owner, stream, position, hasEnded);
     if (part === undefined) return hasEnded ? failure(Code.NotFound, `\`${owner}\` has no stream \`${stream}\``) : undefined;
-    return part.closed || part.next > position ? success(part, 'a part of a stream') : undefined;
+    return answerOf(part, position);
   }
+}
+
+/** The answer to a read, or undefined while there is no data. */
+function answerOf(part: StreamPart | undefined, position: number): Outcome | undefined {
+  return part !== undefined && (part.closed || part.next > position) ? success(part, 'a part of a stream') : undefined;
 }
 
 function queryOf(input: unknown): StreamQuery | undefined {

@@ -376,6 +376,11 @@ export class TestHost {
     return this.#ran.streams.content(this.#invocation(id).firstId, name);
   }
 
+  /** The content of a stream of an object, as `stream` gives it, of all runs. */
+  objectStream(kind: ObjectType, key: string, name: string): any {
+    return this.#scenario.objects.streams.content(this.#pathOf(kind, key), name);
+  }
+
   /** The budget of the run, or of a call that has its own: limits and use by unit. Default of `id`: the workflow under test. */
   budget(id: string = this.#scenario.id): Budget {
     return this.#ran.budgets.of(id);

@@ -6,6 +6,7 @@ import type { Command, EngineEvent, Level, Outcome, Payload } from '../core/engi
 import { success } from '../core/execution.js';
 import { Code } from '../core/failure.js';
 import { seedOf } from '../core/random.js';
+import { OF_OBJECT } from '../core/stream.js';
 import { TestBudgets } from './budgets.js';
 import { Calls } from './calls.js';
 import { Invocation } from './invocation.js';
@@ -192,11 +193,22 @@ export class World {
       }
       const { index, command } = todo;
       this.commands.push({ invocation: invocation.id, atMs: this.nowMs, command });
-      if (this.streams.write(invocation.firstId, command)) continue;
+      if (this.#writesStream(invocation, command)) continue;
       if (invocation.objectPath !== undefined && this.objectOf(invocation).write(command)) continue;
       invocation.open.set(index, { command, committed: false });
       if (command.kind === 'get-state' || command.kind === 'state-keys' || command.kind === 'peek-object-promise') invocation.pendingReads.push(index);
     }
+  }
+
+  /** Executes a write of a stream. False for any other command. */
+  #writesStream(invocation: Invocation, command: Command): boolean {
+    if (command.kind !== 'append-stream' && command.kind !== 'close-stream') return false;
+    if (!command.name.startsWith(OF_OBJECT)) return this.streams.write(invocation.firstId, command);
+    const { objectPath, execution } = invocation;
+    if (objectPath === undefined || execution.definition.access === 'shared') {
+      throw new Error(`a host would halt \`${invocation.id}\`: a function that is shared, or belongs to no object, writes a stream of an object`);
+    }
+    return this.scenario.objects.streams.write(objectPath, { ...command, name: command.name.slice(OF_OBJECT.length) });
   }
 
   /** The commands that were asked for since the last commit are executed. */

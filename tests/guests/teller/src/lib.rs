@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use segno::{ActivityContext, Context, Error, Result};
+use segno::{ActivityContext, Context, Error, Result, State};
 
 /// A number of items, and where the writer stops for a moment.
 #[segno::data]
@@ -118,4 +118,39 @@ pub async fn breach(ctx: Context, rule: String) -> Result<()> {
     ctx.sleep(Duration::from_millis(1)).await
 }
 
-segno::module!(tell, relay, report, produce, listen, quote, breach);
+/// Numbers that the executions of a key append to one stream, in turn.
+#[segno::object]
+pub struct Ledger {
+    next: State<u64>,
+}
+
+#[segno::object]
+impl Ledger {
+    /// Appends the next numbers to the stream `log`.
+    async fn add(&mut self, ctx: Context, telling: Telling) -> Result<u64> {
+        let log = ctx.object_stream("log");
+        let first = self.next.get().await?.unwrap_or_default();
+        for number in 0..telling.items {
+            log.append(&(first + number))?;
+            if telling.pause_every > 0 && (number + 1) % telling.pause_every == 0 {
+                ctx.sleep(Duration::from_millis(telling.pause_ms)).await?;
+            }
+        }
+        self.next.set(&(first + telling.items))?;
+        Ok(first)
+    }
+
+    /// Ends the stream.
+    async fn end(&mut self, ctx: Context) -> Result<()> {
+        ctx.object_stream("log").close();
+        Ok(())
+    }
+
+    /// Writes, which a shared function may not do.
+    #[shared]
+    async fn cheat(&self, ctx: Context) -> Result<()> {
+        ctx.object_stream("log").append(&0)
+    }
+}
+
+segno::module!(tell, relay, report, produce, listen, quote, breach, Ledger);

@@ -9,6 +9,7 @@ const FORKED: &str = "a_fork_of_an_execution_shares_what_was_written_by_then";
 const GROWS: &str = "a_stream_grows_until_it_is_closed";
 const GONE: &str = "a_fork_has_the_beginning_and_goes_its_own_way";
 const RATE: &str = "a_stream_takes_the_bytes_of_its_rate_and_no_more";
+const OF_OBJECT: &str = "the_stream_of_an_object_outlives_its_executions";
 
 pub(crate) const MUTATIONS: &[Mutation] = &[
     Mutation {
@@ -98,6 +99,30 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
         would_say: "",
         tests: RATE,
         killer: RATE,
+    },
+    Mutation {
+        what: "a shared function writes a stream of its object",
+        file: "transition/streams/append.rs",
+        says: "self.may_write_held_stream(invocation, object, &item.name)?;",
+        would_say: "let _ = self.may_write_held_stream(invocation, object, &item.name);",
+        tests: OF_OBJECT,
+        killer: OF_OBJECT,
+    },
+    Mutation {
+        what: "a client ends all streams of an object by settling their promise",
+        file: "transition/promises.rs",
+        says: "if ObjectId::of_streams(id).is_some() {",
+        would_say: "if false {",
+        tests: OF_OBJECT,
+        killer: OF_OBJECT,
+    },
+    Mutation {
+        what: "an execution takes the id of the streams of an object",
+        file: "transition/create.rs",
+        says: "} else if ObjectId::of_streams(&new.id).is_some() {",
+        would_say: "} else if false {",
+        tests: OF_OBJECT,
+        killer: OF_OBJECT,
     },
     Mutation {
         what: "a deleted stream makes room while forks of it exist",

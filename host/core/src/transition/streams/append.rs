@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::draft::DecisionDraft;
 use crate::{
-    id::{Claim, PromiseId, StreamId},
+    id::{Claim, ObjectId, PromiseId, StreamId},
     reply::{Refusal, Reply, StreamRefusal, StreamReply},
     stream::{
         DEFAULT_CONTENT_TYPE, DurableStream, PRODUCERS_MAX, ProducerPosition, ProducerState,
@@ -14,6 +14,9 @@ use crate::{
     value::Text,
 };
 
+/// Object and name of a stream that a workflow writes.
+type StreamName<'i> = (&'i Option<ObjectId>, &'i Text);
+
 /// Executes [`Command::StreamAppend`](crate::command::Command::StreamAppend).
 pub(crate) fn append(draft: &mut DecisionDraft<'_>, new: &StreamAppend) -> Result<Reply, Refusal> {
     let mut stream = match &new.claim {
@@ -22,7 +25,7 @@ pub(crate) fn append(draft: &mut DecisionDraft<'_>, new: &StreamAppend) -> Resul
     };
     if let Some(owner) = new.id.owner() {
         draft.touch(&owner);
-        if new.closes && new.claim.is_none() {
+        if new.closes && new.claim.is_none() && !new.id.is_of_object() {
             let rule = "only the execution closes it, at its end at the latest";
             return Err(StreamRefusal::OfExecution { id: new.id.clone(), rule }.into());
         }
@@ -164,10 +167,14 @@ impl DecisionDraft<'_> {
         invocation: &PromiseId,
         items: impl Iterator<Item = &'i StreamItem>,
     ) -> Result<(), Refusal> {
-        let mut streams: BTreeMap<&Text, DurableStream> = BTreeMap::new();
+        let mut streams: BTreeMap<StreamName<'_>, DurableStream> = BTreeMap::new();
         for item in items {
-            let stream =
-                streams.entry(&item.name).or_insert_with(|| self.stream_of_item(invocation, item));
+            if let Some(object) = &item.object {
+                self.may_write_held_stream(invocation, object, &item.name)?;
+            }
+            let stream = streams
+                .entry((&item.object, &item.name))
+                .or_insert_with(|| self.stream_of_item(invocation, item));
             stream.id.check().map_err(StreamRefusal::from)?;
             if !item.items.is_empty() {
                 if stream.closed.is_some() {
@@ -190,9 +197,9 @@ impl DecisionDraft<'_> {
         invocation: &PromiseId,
         items: impl Iterator<Item = &'i StreamItem>,
     ) {
-        let mut of_streams: BTreeMap<&Text, Vec<&StreamItem>> = BTreeMap::new();
+        let mut of_streams: BTreeMap<StreamName<'_>, Vec<&StreamItem>> = BTreeMap::new();
         for item in items {
-            of_streams.entry(&item.name).or_default().push(item);
+            of_streams.entry((&item.object, &item.name)).or_default().push(item);
         }
         for items in of_streams.into_values() {
             let Some(first) = items.first() else { continue };
@@ -214,7 +221,10 @@ impl DecisionDraft<'_> {
 
     /// The stream that a workflow's item is for, or a new one.
     fn stream_of_item(&self, invocation: &PromiseId, item: &StreamItem) -> DurableStream {
-        let id = StreamId::of_execution(&self.first_generation(invocation), &item.name);
+        let id = match &item.object {
+            Some(object) => object.stream(&item.name),
+            None => StreamId::of_execution(&self.first_generation(invocation), &item.name),
+        };
         let stored = self.stream(&id).cloned();
         stored.unwrap_or_else(|| self.new_stream(id, item.content_type.clone()))
     }

@@ -2,7 +2,7 @@
 
 use super::super::draft::DecisionDraft;
 use crate::{
-    id::StreamId,
+    id::{ObjectId, StreamId},
     promise::Promise,
     reply::{Refusal, Reply, StreamRefusal, StreamReply},
     stream::{
@@ -31,7 +31,7 @@ fn make(draft: &mut DecisionDraft<'_>, new: &NewStream) -> Result<Reply, Refusal
     new.id.check().map_err(StreamRefusal::from)?;
     draft.may_have_stream(&new.id)?;
     if new.id.owner().is_some() && (new.closed || new.lifetime.is_some()) {
-        let rule = "it ends with the execution, and has no lifetime of its own";
+        let rule = "it is made open, and has no lifetime of its own";
         return Err(StreamRefusal::OfExecution { id: new.id.clone(), rule }.into());
     }
     draft.check_stream_size(0, &new.items)?;
@@ -124,13 +124,17 @@ impl DecisionDraft<'_> {
         }
     }
 
-    /// Checks that the execution of a stream exists and has not ended.
-    pub(super) fn may_have_stream(&mut self, id: &StreamId) -> Result<(), StreamRefusal> {
+    /// Checks that the execution of a stream exists and has not ended. The promise of an object's
+    /// streams is made.
+    pub(super) fn may_have_stream(&mut self, id: &StreamId) -> Result<(), Refusal> {
         let Some(owner) = id.owner() else { return Ok(()) };
+        if let Some(object) = ObjectId::of_streams(&owner) {
+            return self.make_streams_of(&object);
+        }
         self.touch(&owner);
         match self.promise(&owner).map(Promise::is_pending) {
-            None => Err(StreamRefusal::NoExecution(owner)),
-            Some(false) => Err(StreamRefusal::Closed { id: id.clone(), tail: 0 }),
+            None => Err(StreamRefusal::NoExecution(owner).into()),
+            Some(false) => Err(StreamRefusal::Closed { id: id.clone(), tail: 0 }.into()),
             Some(true) => Ok(()),
         }
     }

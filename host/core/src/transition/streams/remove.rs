@@ -11,7 +11,7 @@ use crate::{
 pub(crate) fn delete(draft: &mut DecisionDraft<'_>, id: &StreamId) -> Result<Reply, Refusal> {
     draft.existing_stream(id)?;
     if id.owner().is_some() {
-        let rule = "it is removed with the execution";
+        let rule = "it is removed with the execution or the object that it belongs to";
         return Err(StreamRefusal::OfExecution { id: id.clone(), rule }.into());
     }
     draft.remove_stream(id);

@@ -4,8 +4,10 @@ use crate::{
     command::{Command, FenceOperation},
     effect::Effect,
     fork::{Fork, ForkedStream},
-    id::{Claim, CommandIndex, PromiseId, StreamId},
+    id::{Claim, CommandIndex, ObjectId, PromiseId, StreamId},
     invocation::{CommandKind, CommandRequest, Record, RecordBody},
+    object::StateWrite,
+    promise::{NewPromise, Verdict},
     reply::{Refusal, Reply, StreamRefusal, StreamReply},
     stream::{
         NewStream, ProducerPosition, StreamAppend, StreamForkPoint, StreamItem, StreamItems,
@@ -13,7 +15,7 @@ use crate::{
     },
     tags,
     time::{Millis, Timestamp},
-    value::Text,
+    value::{Text, Value},
     world::{self, CheckedStore},
 };
 
@@ -84,11 +86,22 @@ fn told(seq: u32, index: u32, name: &str) -> Record {
 fn item(name: &str, data: &str, closes: bool) -> FenceOperation {
     let items = StreamItems::bytes(data.as_bytes());
     FenceOperation::Stream(StreamItem {
+        object: None,
         name: name.into(),
         content_type: "text/plain".into(),
         items,
         closes,
     })
+}
+
+/// The same of a stream of the object of [`world::keyed`].
+fn item_of_object(data: &str) -> FenceOperation {
+    match item("log", data, false) {
+        FenceOperation::Stream(item) => {
+            FenceOperation::Stream(StreamItem { object: Some(world::cart()), ..item })
+        }
+        other => other,
+    }
 }
 
 fn running(world: &mut CheckedStore, id: &str) -> Claim {
@@ -399,4 +412,77 @@ fn a_stream_takes_the_bytes_of_its_rate_and_no_more() {
     assert_eq!(data(&world, "w/stream/out").len(), 20);
     let fast = refused(&mut world, text("w/stream/out", "1"));
     assert!(matches!(fast, StreamRefusal::TooFast { wait: Millis(1_100), .. }), "{fast}");
+}
+
+#[test]
+fn the_stream_of_an_object_outlives_its_executions() {
+    let mut world = CheckedStore::new();
+    let id = world::cart().stream("log");
+    let writes = |claim: Claim, data: &str| {
+        let records = vec![world::started(), told(1, 0, "object/log")];
+        world::fence(claim, records, vec![item_of_object(data)])
+    };
+    let missing = world.refused(Command::StreamTouch { id: id.clone() });
+    assert_eq!(missing.code(), 404);
+    for (number, data) in [(1, "a"), (2, "b")] {
+        let execution = data;
+        world.done(world::keyed(execution, "add"));
+        let claim = world.acquire(execution, number);
+        world.done(writes(claim.clone(), data));
+        world.done(world::fulfill(claim));
+    }
+    assert_eq!(data(&world, id.as_str()), "ab");
+
+    // Only the execution that has the turn writes.
+    world.done(world::keyed("look", "total"));
+    let shared = world.acquire("look", 3);
+    let refused = world.refused(writes(shared, "x")).to_string();
+    assert!(
+        refused.contains("`look` may not write the stream `log` of `shop/Cart@ada`"),
+        "{refused}"
+    );
+    let other = running(&mut world, "w");
+    assert!(matches!(world.refused(writes(other, "x")), Refusal::Unprocessable(_)));
+
+    // A client appends and closes, but does not remove it, or take its place.
+    append(&mut world, text(id.as_str(), "c"));
+    let closing = StreamAppend { closes: true, ..text(id.as_str(), "d") };
+    assert!(append(&mut world, closing).closed);
+    assert_eq!(world.refused(Command::StreamDelete { id: id.clone() }).code(), 405);
+    let made = made(&mut world, new(world::cart().stream("notes").as_str(), "n"));
+    assert!(made.created && !made.closed);
+    let owner = world::cart().streams();
+    let taken = world::new("x", &[(tags::TARGET, "wasm://shop/order")], Timestamp::NEVER);
+    let taken = world.refused(Command::PromiseCreate(NewPromise {
+        id: ObjectId::from("shop/Cart@b").streams(),
+        ..taken
+    }));
+    assert!(taken.to_string().contains("choose another id"), "{taken}");
+    let (verdict, value) = (Verdict::Resolved, Value::default());
+    let settled = world.refused(Command::PromiseSettle { id: owner.clone(), verdict, value });
+    assert!(settled.to_string().contains("stays pending"), "{settled}");
+
+    // It goes with the content of the object.
+    for id in ["a", "b"] {
+        let (top, before) = (id.into(), world.now);
+        world.done(Command::Prune { top, before, part: false, state: false });
+    }
+    assert_eq!(data(&world, id.as_str()), "abcd");
+    let write = StateWrite { clears: true, entries: Vec::new() };
+    world.done(Command::ObjectWrite { object: world::cart(), write });
+    assert!(world.model.stream(&id).is_none() && data(&world, id.as_str()).is_empty());
+    assert!(world.model.promise(&owner).is_none());
+}
+
+#[test]
+fn the_stream_of_an_object_goes_with_its_last_execution_if_its_state_does() {
+    let mut world = CheckedStore::new();
+    world.done(world::keyed("a", "add"));
+    let claim = world.acquire("a", 1);
+    let records = vec![world::started(), told(1, 0, "object/log")];
+    world.done(world::fence(claim.clone(), records, vec![item_of_object("1")]));
+    world.done(world::fulfill(claim));
+    let (top, before) = ("a".into(), world.now);
+    world.done(Command::Prune { top, before, part: false, state: true });
+    assert!(world.model.streams().next().is_none());
 }

@@ -59,8 +59,8 @@ pub trait CommandRules {
     /// The guest broke the contract.
     fn act(&self, site: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason>;
 
-    /// The item that the command appends to a stream. `None` for other commands, and for an item
-    /// that does not fit its content type.
+    /// The item that the command appends to a stream of the execution. `None` for other commands,
+    /// and for an item that does not fit its content type.
     fn stream_item(&self) -> Option<StreamItem> {
         None
     }

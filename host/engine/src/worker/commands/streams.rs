@@ -1,10 +1,11 @@
-//! Streams of the invocation. An append is stored with its record, and no event completes it.
+//! Streams of the invocation and of its object. An append is stored with its record, and no event
+//! completes it.
 
 use segno_core::{
     command::FenceOperation,
-    id::PromiseId,
+    id::{ObjectId, PromiseId},
     invocation::CommandKind,
-    stream::{ItemsError, StreamItem, StreamItems},
+    stream::{ItemsError, OF_OBJECT, StreamItem, StreamItems},
     value::Text,
 };
 use segno_guest::{
@@ -33,14 +34,18 @@ impl CommandRules for AppendStreamCommand {
         CompletionEvent::Record
     }
 
-    fn act(&self, _: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason> {
+    fn act(&self, site: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason> {
+        let (object, name) = stream(&self.name, site)?;
         let item = appended(self).map_err(|refused| {
-            StopReason::Contract(format!("the item of the stream `{}`: {refused}", self.name))
+            StopReason::Contract(format!("the item of the stream `{name}`: {refused}"))
         })?;
-        Ok(Some(FenceOperation::Stream(item)))
+        Ok(Some(FenceOperation::Stream(StreamItem { object, name, ..item })))
     }
 
     fn stream_item(&self) -> Option<StreamItem> {
+        if self.name.starts_with(OF_OBJECT) {
+            return None;
+        }
         appended(self).ok()
     }
 
@@ -49,9 +54,21 @@ impl CommandRules for AppendStreamCommand {
     }
 }
 
+/// The object that a stream belongs to, if any, and the name of the stream.
+fn stream(name: &str, site: &CommandContext<'_>) -> Result<(Option<ObjectId>, Text), StopReason> {
+    let Some(name) = name.strip_prefix(OF_OBJECT) else { return Ok((None, Text::from(name))) };
+    match &site.identity.object {
+        Some((object, _)) => Ok((Some(object.clone()), Text::from(name))),
+        None => Err(StopReason::Contract(format!(
+            "a function of no object cannot write `{name}`, a stream of an object"
+        ))),
+    }
+}
+
 fn appended(append: &AppendStreamCommand) -> Result<StreamItem, ItemsError> {
     let item = journals::payload(&append.item);
     Ok(StreamItem {
+        object: None,
         name: append.name(),
         content_type: Text::from(append.content_type.as_str()),
         items: StreamItems::of_payload(&append.content_type, &item)?,
@@ -76,9 +93,11 @@ impl CommandRules for CloseStreamCommand {
         CompletionEvent::Record
     }
 
-    fn act(&self, _: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason> {
+    fn act(&self, site: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason> {
+        let (object, name) = stream(&self.name, site)?;
         Ok(Some(FenceOperation::Stream(StreamItem {
-            name: self.name(),
+            object,
+            name,
             content_type: Text::from(self.content_type.as_str()),
             items: StreamItems::default(),
             closes: true,

@@ -21,7 +21,7 @@ from .options import CALL_OPTIONS, SEND_OPTIONS, CallOptions, Retry, call_option
 from .randomness import Randomness
 from .reference import FunctionReference
 from .saga import Saga
-from .stream import JSON_TYPE, WorkflowStream
+from .stream import JSON_TYPE, OF_OBJECT, WorkflowStream
 from .stream_reader import STREAM_FUNCTION, StreamReader
 from .updates import failure_record
 from .waits import Call, Command, ConditionWait, Promise, SignalWait
@@ -364,6 +364,13 @@ class Context:
         """
         return WorkflowStream(self._execution, name, content_type)
 
+    def object_stream(self, name: str, *, content_type: str = JSON_TYPE) -> WorkflowStream:
+        """A stream of this object: `ctx.object_stream("history").append(amount)`.
+
+        It outlives the executions of the object, and is removed with the object's state. A shared function may not write it.
+        """
+        return WorkflowStream(self._execution, name, content_type, OF_OBJECT)
+
     @overload
     def read_stream(self, invocation: str, name: str, *, start: int = 0) -> StreamReader[Any]: ...
     @overload
@@ -372,7 +379,7 @@ class Context:
         """Reads a stream of any invocation while it grows: `async for number in ctx.read_stream(id, "numbers", int)`.
 
         Args:
-            invocation: the id of the invocation.
+            invocation: the id of the invocation, or an object: `MODULE/OBJECT@KEY`.
             name: the name of the stream.
             type: the type of a message. A stream of another content is read by `.text()` or `.bytes()` of the result.
             start: the position at which it begins: a number of messages, or of bytes in a stream that is not JSON.

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: The content type of a stream of messages.
 JSON_TYPE = "application/json"
+#: Begins the name of a stream of the execution's object in commands. Names have no slash.
+OF_OBJECT = "object/"
 #: Maximum length of a name, in bytes.
 NAME_BYTES_MAX = 1_024
 #: Maximum length of a content type, in bytes.
@@ -32,16 +34,16 @@ class KnownStream:
 class WorkflowStream:
     """A stream of a workflow's invocation. All generations of the invocation write the same streams."""
 
-    def __init__(self, execution: "Execution", name: str, content_type: str) -> None:
+    def __init__(self, execution: "Execution", name: str, content_type: str, prefix: str = "") -> None:
         if (fault := fault_of(name, content_type)) is not None:
             raise Defect(fault, calling_place())
-        known = execution.streams.setdefault(name, KnownStream(content_type))
+        known = execution.streams.setdefault(prefix + name, KnownStream(content_type))
         if known.content_type.lower() != content_type.lower():
             raise Defect(
                 f"the stream {name!r} has the content type {known.content_type}, and is asked for with {content_type}",
                 calling_place(),
             )
-        self._execution, self._known = execution, known
+        self._execution, self._known, self._address = execution, known, prefix + name
         #: The name of the stream in its invocation.
         self.name = name
         #: The media type of its content.
@@ -56,13 +58,13 @@ class WorkflowStream:
         if self._known.is_closed:
             raise Failure(CONFLICT, f"the stream {self.name!r} is closed: this workflow has called `close`")
         payload = item_payload(item, self.name, self.content_type)
-        self._execution.engine.stream_append(self.name, self.content_type, payload)
+        self._execution.engine.stream_append(self._address, self.content_type, payload)
 
     def close(self) -> None:
         """Closes the stream: nothing is appended afterwards. The end of the invocation closes its streams, too."""
         self._execution.check_command(f"the end of the stream {self.name!r}")
         if not self._known.is_closed:
-            self._execution.engine.stream_close(self.name, self.content_type)
+            self._execution.engine.stream_close(self._address, self.content_type)
             self._known.is_closed = True
 
 

@@ -9,6 +9,7 @@ from ..core.engine import CancelRequested, Completed, FailureRecord, Outcome, Su
 from ..core.failure import CANCELLED, TIMED_OUT, Failure
 from ..core.function import Activity, Workflow
 from ..core.options import Retry
+from ..core.stream import OF_OBJECT
 from ..core.stream_reader import STREAM_FUNCTION
 from .attempts import PlannedAttempt, http_attempt
 from .graph.plan import read_plan
@@ -225,12 +226,21 @@ def cancel(world: "World", invocation: Invocation, request: Request) -> None:
 
 def write_stream(world: "World", invocation: Invocation, request: Request) -> None:
     """Appends to a stream of the invocation, or closes it."""
-    id = invocation.id
+    id, name = invocation.id, request.name.removeprefix(OF_OBJECT)
+    owner, streams = id, world.streams
+    if name != request.name:
+        if invocation.path is None or invocation.function.access == "shared":
+            raise AssertionError(
+                f"{request.at}: a host would halt `{invocation.function.name}`: a function that is shared, or belongs to no "
+                "object, writes a stream of an object"
+            )
+        owner = invocation.path
+        streams = world.objects.setdefault(owner, TestObject()).streams
     try:
         if request.kind == "append-stream":
-            world.streams.append(id, request.name, request.content_type, request.payload or "", id)
+            streams.append(owner, name, request.content_type, request.payload or "", id)
         else:
-            world.streams.close(id, request.name, request.content_type)
+            streams.close(owner, name, request.content_type)
     except Failure as refused:
         raise AssertionError(
             f"{request.at}: a host would halt `{invocation.function.name}`: {refused.message}"

@@ -441,6 +441,10 @@ class TestHost:
         the bytes; None if nothing wrote it. `id`: an execution other than the workflow under test."""
         return self._last.streams.content(re.sub("/g/[0-9]+$", "", id or self.id), name)
 
+    def object_stream(self, object: str, name: str) -> Any:
+        """The content of a stream of an object, as `stream` returns it, of all runs: `host.object_stream("Account@4711", "history")`."""
+        return self._objects.setdefault(object, TestObject()).streams.content(object, name)
+
     def budget(self, id: str | None = None) -> dict[str, BudgetUnit]:
         """The budget of the run: limits and use by unit. `id`: a call that has its own."""
         return self._last.budgets.of(id or self.id)

@@ -10,6 +10,7 @@ from ..codec import plain
 from ..core.engine import FailureRecord, Outcome, Payload, Success
 from ..core.failure import CONFLICT
 from .journal import shown_failure
+from .streams import TestStreams
 
 NULL = Success("null")
 
@@ -54,6 +55,8 @@ class TestObject:
     #: The invocation whose turn it is, and those that wait.
     holder: str | None = None
     line: deque[Any] = field(default_factory=deque)
+    #: Its streams, by the path of the object.
+    streams: TestStreams = field(default_factory=TestStreams)
 
     def names(self) -> Success:
         """The names of the state, in their order."""

@@ -3,7 +3,7 @@
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..codec import plain
 from ..core.engine import FailureRecord, Outcome, Payload, Success
@@ -63,11 +63,24 @@ class StreamReads:
     def _outcome_of(self, read: StreamRead) -> Outcome | None:
         writer = self._world.invocations.get(read.owner)
         if writer is None and read.owner not in self._world.expected:
+            if (match := re.fullmatch("[^/@]+/([^/@]+@.+)", read.owner)) is not None:
+                return self._of_object(match[1], read)
             return FailureRecord(NOT_FOUND, f"there is no invocation `{read.owner}`")
         has_ended = writer is not None and writer.outcome is not None
         part = self._world.streams.part(read.owner, read.stream, read.position, has_ended)
         if part is None:
             missing = FailureRecord(NOT_FOUND, f"`{read.owner}` has no stream {read.stream!r}")
             return missing if has_ended else None
-        is_ready = part["closed"] or part["next"] > read.position
-        return Success(json.dumps(part, ensure_ascii=False)) if is_ready else None
+        return answer_of(part, read.position)
+
+    def _of_object(self, path: str, read: StreamRead) -> Outcome | None:
+        place = self._world.objects.get(path) or self._world.objects.get(f"wasm://{read.owner}")
+        owner = path if path in self._world.objects else f"wasm://{read.owner}"
+        part = None if place is None else place.streams.part(owner, read.stream, read.position, False)
+        return None if part is None else answer_of(part, read.position)
+
+
+def answer_of(part: dict[str, Any], position: int) -> Outcome | None:
+    """The answer to a read, or None while there is no data."""
+    is_ready = part["closed"] or part["next"] > position
+    return Success(json.dumps(part, ensure_ascii=False)) if is_ready else None
