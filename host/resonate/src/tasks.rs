@@ -138,8 +138,13 @@ pub(super) async fn acquire(front: &Resonate, request: &ResonateRequest) -> Oper
     let TaskAcquireData { id, version, pid, ttl } = request.read()?;
     let claim = claim(request, id, version)?;
     let claim_request = claim_request(front, &pid, ttl)?;
+    let id = claim.id.clone();
     let command = Command::TaskAcquire { claim, request: claim_request, stall_limit: None };
-    let task = taken(front.decide(command).await?)?;
+    let task = match front.decide(command).await? {
+        // A budget is spent: the promise is rejected.
+        Reply::Parked { .. } => return Err(Refusal::from(Conflict::PromiseSettled(id)).into()),
+        reply => taken(reply)?,
+    };
     // A task that was never acquired has no children either.
     answered(front, request, &task, version > 0).await
 }

@@ -6,6 +6,9 @@
 //! each attempt of an activity. Any other unit is reported by the activities ([`Costs`]), and
 //! charged with the end of the attempt that reports it.
 //!
+//! An attempt of an external worker, or of a service, begins with a claim. It goes on after a
+//! suspension, and ends with the claim otherwise.
+//!
 //! An attempt begins only while every unit of its accounts has something left. So an account
 //! exceeds its limit by no more than the attempts that were in flight used.
 
@@ -15,12 +18,13 @@ mod costs;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::{
     id::PromiseId,
     promise::{Promise, Settlement},
     tags,
-    value::{Tags, Text},
+    value::{Tags, Text, Value},
 };
 
 pub use self::{
@@ -57,6 +61,26 @@ pub struct SpentBudget {
     pub account: PromiseId,
     pub unit: Text,
     pub allowance: Allowance,
+}
+
+impl SpentBudget {
+    /// Failure code of a call that is refused.
+    pub const CODE: u32 = 402;
+
+    /// The account and the unit, as JSON: `{"account", "units"}`.
+    pub fn details(&self) -> String {
+        let units = to_json(&[(self.unit.clone(), self.allowance)].into());
+        format!(r#"{{"account":{},"units":{units}}}"#, json!(self.account.as_str()))
+    }
+
+    /// The value of a call that is refused, in the form of promises.
+    pub fn value(&self) -> Value {
+        let (code, message, details) = (Self::CODE, json!(self.to_string()), self.details());
+        let failure = format!(
+            r#"{{"__type":"error","code":{code},"message":{message},"details":{details}}}"#
+        );
+        Value::of(failure.into_bytes())
+    }
 }
 
 impl Allowance {

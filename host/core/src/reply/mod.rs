@@ -49,7 +49,7 @@ pub enum Reply {
     /// later.
     Parked {
         /// Predecessor in the queue. `None`: it waits behind a limit, or it was settled instead
-        /// of admitted.
+        /// of admitted, because a budget is spent for example.
         behind: Option<PromiseId>,
     },
     /// There is work to do, so the claim continues. The records of a suspension were appended;

@@ -1,10 +1,14 @@
 //! Budgets: accounts are created with their executions, charged by attempts, and set by operators.
 
-use super::{create::PromiseCreator, draft::DecisionDraft};
+use super::{
+    create::{PromiseCreator, settled_at},
+    draft::DecisionDraft,
+};
 use crate::{
+    address::{SERVICE_SCHEME, is_internal},
     budget::{ACCOUNTS_MAX, Budget, CALLS, Costs, SpentBudget},
     id::{Claim, PromiseId},
-    promise::{ClaimProgress, NewPromise, Promise, Task},
+    promise::{ClaimProgress, NewPromise, Promise, Settlement, Task, TaskState, Verdict},
     reply::{Refusal, Reply},
     tags,
     value::Tags,
@@ -20,12 +24,8 @@ pub(super) fn charge(
     draft.touch(&claim.id);
     let task = draft.claimed(claim)?;
     let accounts = draft.existing(&claim.id)?.accounts();
-    // A claim without progress has begun no attempt yet.
-    if begins && task.progress.seq == 0 {
-        draft.has_left(&accounts)?;
-        draft.spend(&accounts, &Costs::one(CALLS));
-        let progress = ClaimProgress { seq: 1, at: draft.now, ..task.progress.clone() };
-        draft.put_task(Task { progress, ..task });
+    if begins {
+        draft.count_attempt(task, &accounts)?;
     }
     draft.spend(&accounts, costs);
     Ok(Reply::Done)
@@ -104,6 +104,51 @@ impl DecisionDraft<'_> {
         let named = serde_json::to_string(&accounts).expect("ids are JSON");
         tags.insert(tags::ACCOUNTS.to_owned(), named);
         Ok(())
+    }
+
+    /// Counts an attempt that begins.
+    fn count_attempt(&mut self, task: Task, accounts: &[PromiseId]) -> Result<(), SpentBudget> {
+        // Without progress, no attempt has begun under the claim, and none goes on.
+        if task.progress.seq == 0 {
+            self.has_left(accounts)?;
+            self.spend(accounts, &Costs::one(CALLS));
+            let progress = ClaimProgress { seq: 1, at: self.now, ..task.progress.clone() };
+            self.put_task(Task { progress, ..task });
+        }
+        Ok(())
+    }
+
+    /// Counts an attempt of an external worker, which begins when the worker takes the task. False
+    /// if a budget has nothing left: then the call has failed.
+    pub(super) fn begin_outside(&mut self, id: &PromiseId) -> Result<bool, Refusal> {
+        let promise = self.existing(id)?;
+        let (accounts, settled_at) = (promise.accounts(), settled_at(promise, self.now));
+        if accounts.is_empty() || !self.is_outside(id) {
+            return Ok(true);
+        }
+        let task = self.existing_task(id)?.clone();
+        let Err(spent) = self.count_attempt(task, &accounts) else { return Ok(true) };
+        let value = Some(spent.value());
+        self.settle(id, Settlement { verdict: Verdict::Rejected, value, settled_at }, None);
+        Ok(false)
+    }
+
+    /// Progress of a new claim: 1 if an attempt goes on that began before a suspension.
+    pub(super) fn first_progress(&self, task: &Task) -> u64 {
+        let charged = self.promise(&task.id).filter(|promise| promise.has_budget());
+        let goes_on = charged
+            .and_then(Promise::target)
+            .is_some_and(|target| !is_internal(target) || target.starts_with(SERVICE_SCHEME));
+        if goes_on { task.progress.seq.min(1) } else { 0 }
+    }
+
+    /// The task after its claim ended other than by a suspension: no attempt goes on.
+    pub(super) fn without_attempt(&self, mut task: Task) -> Task {
+        let is_charged = self.promise(&task.id).is_some_and(Promise::has_budget);
+        if is_charged && matches!(task.state, TaskState::Acquired { .. }) {
+            task.progress.seq = 0;
+        }
+        task
     }
 
     /// Charges what the outcome of a claim reports.

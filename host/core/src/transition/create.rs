@@ -283,7 +283,7 @@ impl DecisionDraft<'_> {
             lease: Lease::begin(request.holder.clone(), request.nonce, request.ttl, self.now),
         };
         task.stall_limit = stall_limit.or(default);
-        task.progress.seq = 0;
+        task.progress.seq = self.first_progress(&task);
         task.progress.at = self.now;
         task.last_heartbeat = None;
         task

@@ -35,6 +35,7 @@ impl DecisionDraft<'_> {
     /// Makes a task pending from now on. With `wait_until`, it is not offered before that instant.
     pub(super) fn pend_until(&mut self, task: Task, wait_until: Option<Timestamp>) {
         let version = self.version_after_handing_back(&task);
+        let task = self.without_attempt(task);
         let (retry_at, offered) = match wait_until {
             Some(instant) => (instant, false),
             None => self.offer(&task.id, self.now),
@@ -174,6 +175,7 @@ impl DecisionDraft<'_> {
         if reason != HaltReason::Requested {
             self.count(Metric::Quarantined);
         }
+        let task = self.without_attempt(task);
         let note = note.or(task.note);
         self.put_task(Task { state: TaskState::Halted { reason }, note, ..task });
     }

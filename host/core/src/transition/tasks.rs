@@ -37,7 +37,13 @@ pub(super) fn create(
 ) -> Result<Reply, Refusal> {
     Lease::check(request.ttl).map_err(Refusal::BadRequest)?;
     draft.touch(&new.id);
-    if draft.make_held(new, PromiseCreator::Client, request)? {
+    let is_new = draft.promise(&new.id).is_none();
+    let target = tags::target(&new.tags).filter(|_| !tags::is_timer(&new.tags));
+    let is_outside = target.is_some_and(|target| !is_internal(target));
+    if is_new && is_outside && new.tags.contains_key(tags::BUDGET) {
+        // The account must be open before an attempt begins.
+        draft.make(new, PromiseCreator::Client, None)?;
+    } else if draft.make_held(new, PromiseCreator::Client, request)? {
         return shown(draft, &new.id, true);
     }
     let Some(task) = draft.task(&new.id) else {
@@ -50,7 +56,9 @@ pub(super) fn create(
             if let Some(parked) = draft.may_run(&new.id) {
                 return Ok(parked);
             }
-            draft.take(&new.id, request, None);
+            if draft.begin_outside(&new.id)? {
+                draft.take(&new.id, request, None);
+            }
         }
         TaskState::Acquired { .. } => {
             if draft.held_version(&new.id, Some(request)).is_none() {
@@ -59,7 +67,7 @@ pub(super) fn create(
         }
         TaskState::Suspended | TaskState::Halted { .. } => return Err(wrong_state(task).into()),
     }
-    shown(draft, &new.id, false)
+    shown(draft, &new.id, is_new)
 }
 
 pub(super) fn acquire(
@@ -89,6 +97,9 @@ pub(super) fn acquire(
     }
     if let Some(parked) = draft.may_run(&claim.id) {
         return Ok(parked);
+    }
+    if !draft.begin_outside(&claim.id)? {
+        return Ok(Reply::Parked { behind: None });
     }
     draft.take(&claim.id, request, stall_limit);
     shown(draft, &claim.id, false)

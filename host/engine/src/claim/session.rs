@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use segno_core::{
+    budget::{Costs, SpentBudget},
     command::Command,
     id::PromiseId,
-    reply::{Reply, TaskReply},
+    reply::{Refusal, Reply, TaskReply},
     time::{Millis, Timestamp},
 };
 use segno_store::PromiseRow;
@@ -97,6 +98,24 @@ impl ClaimSession {
     /// The claim is lost, or the store did not answer: the attempt must not begin.
     pub async fn begin_attempt(&self, is_bounded: bool) -> Result<(), ExecutionError> {
         self.worker.begin_attempt(&self.active, is_bounded).await
+    }
+
+    /// Counts an attempt on the budgets that it draws on, before it can have an effect: once for
+    /// each claim. Returns the budget that has nothing left, if there is one: the attempt must not
+    /// begin.
+    ///
+    /// # Errors
+    /// The claim is lost, or the store did not answer: the attempt must not begin.
+    pub async fn charge_attempt(&self) -> Result<Option<SpentBudget>, ExecutionError> {
+        self.store().await?;
+        self.active.advance(1);
+        let claim = self.active.claim.clone();
+        let charge = Command::BudgetCharge { claim, begins: true, costs: Costs::default() };
+        match self.host().attempt(charge).await? {
+            Reply::Refused(Refusal::BudgetSpent(spent)) => Ok(Some(*spent)),
+            Reply::Refused(refusal) => Err(ExecutionError::refused(refusal)),
+            _ => Ok(None),
+        }
     }
 
     /// True if nothing of the invocation is stored yet.

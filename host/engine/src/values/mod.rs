@@ -10,9 +10,9 @@ mod requests;
 mod responses;
 
 pub use promises::{
-    cancelled, code, failure, failure_value, first_told, function, input, outcome, param,
-    param_again, param_of_arguments, payload, payload_json, policy, read_json, read_policy, shown,
-    standing, told, value, verdict,
+    budget_spent, cancelled, code, failure, failure_value, first_told, function, input, outcome,
+    param, param_again, param_of_arguments, payload, payload_json, policy, read_json, read_policy,
+    shown, standing, told, value, verdict,
 };
 pub use requests::{request, request_param};
 pub use responses::{response, response_value};

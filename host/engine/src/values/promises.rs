@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use segno_core::{
     address,
+    budget::SpentBudget,
     json::{self, JsonError},
     promise::{Promise, RetryPolicy, Settlement, Verdict},
     saga::StepTags,
@@ -30,8 +31,6 @@ const BYTES: &str = "application/octet-stream";
 pub mod code {
     /// The input or the request was invalid.
     pub const BAD_REQUEST: u32 = 400;
-    /// A budget has nothing left.
-    pub const BUDGET_SPENT: u32 = 402;
     /// It may not do that.
     pub const FORBIDDEN: u32 = 403;
     /// The function, promise or module does not exist.
@@ -49,6 +48,12 @@ pub mod code {
 /// The outcome of a cancelled invocation that did not succeed.
 pub fn cancelled() -> Outcome {
     Outcome::Failure(Failure { code: code::CANCELLED, message: "cancelled".into(), details: None })
+}
+
+/// The failure of a call that a budget with nothing left refuses.
+pub fn budget_spent(spent: &SpentBudget) -> Failure {
+    let details = Some(Payload::Json(spent.details()));
+    Failure { code: SpentBudget::CODE, message: spent.to_string(), details }
 }
 
 /// The parameter of an invocation of `function`.

@@ -2,20 +2,11 @@
 
 use std::sync::{Arc, OnceLock};
 
-use segno_core::{
-    budget::{self, SpentBudget},
-    command::Command,
-    promise::Promise,
-    reply::{Refusal, Reply},
-    time::Millis,
-};
-use segno_guest::{Failure, Payload};
+use segno_core::{budget::SpentBudget, promise::Promise, time::Millis};
+use segno_guest::Failure;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    claim::{ClaimSession, ExecutionError},
-    values::code,
-};
+use crate::{claim::ClaimSession, values};
 
 /// The start of an attempt, which may have to wait for a free instance.
 #[derive(Clone)]
@@ -47,7 +38,11 @@ impl AttemptStart {
     /// is dropped.
     pub(super) async fn happen(&self) {
         let begun = match self.is_charged {
-            true => self.charge().await,
+            true => self.session.charge_attempt().await.map(|spent| {
+                if let Some(spent) = spent {
+                    let _ = self.spent.set(spent);
+                }
+            }),
             false => self.session.begin_attempt(self.is_bounded).await,
         };
         match begun {
@@ -64,27 +59,11 @@ impl AttemptStart {
         }
     }
 
-    /// Counts the attempt on the budgets that it draws on, before it can have an effect.
-    async fn charge(&self) -> Result<(), ExecutionError> {
-        self.session.store().await?;
-        self.session.active.advance(1);
-        let claim = self.session.active.claim.clone();
-        let charge = Command::BudgetCharge { claim, begins: true, costs: budget::Costs::default() };
-        match self.session.host().attempt(charge).await? {
-            Reply::Refused(Refusal::BudgetSpent(spent)) => {
-                let _ = self.spent.set(*spent);
-                Ok(())
-            }
-            Reply::Refused(refusal) => Err(ExecutionError::refused(refusal)),
-            _ => Ok(()),
-        }
-    }
-
     /// Completes if a budget has nothing left, with the failure of the call.
     pub(super) async fn refused(&self) -> Failure {
         self.stopped.cancelled().await;
         match self.spent.get() {
-            Some(spent) => failure(spent),
+            Some(spent) => values::budget_spent(spent),
             None => std::future::pending().await,
         }
     }
@@ -95,17 +74,5 @@ impl AttemptStart {
         self.begun.cancelled().await;
         self.session.host().env.runtime.sleep(limit).await;
         limit
-    }
-}
-
-fn failure(spent: &SpentBudget) -> Failure {
-    let SpentBudget { account, unit, allowance } = spent;
-    let units = [(unit.clone(), *allowance)].into();
-    let account = serde_json::json!(account.as_str());
-    let details = format!(r#"{{"account":{account},"units":{}}}"#, budget::to_json(&units));
-    Failure {
-        code: code::BUDGET_SPENT,
-        message: spent.to_string(),
-        details: Some(Payload::Json(details)),
     }
 }

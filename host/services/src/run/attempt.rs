@@ -8,7 +8,7 @@ use segno_engine::{
     claim::{ExecutionError, SuspensionResult},
     metrics::ClaimEnd,
     notifier::SettlementNotice,
-    values::code,
+    values::{self, code},
 };
 use segno_guest::Outcome;
 use segno_restate::{
@@ -64,6 +64,11 @@ impl ServiceRun {
             && !waiting.is_over(&self.journal)
         {
             return self.suspend(waiting).await;
+        }
+        if self.is_charged
+            && let Some(spent) = self.session.charge_attempt().await?
+        {
+            return Err(InvocationStop::Ended(Outcome::Failure(values::budget_spent(&spent))));
         }
         self.session.begin_attempt(self.handler.retry.is_bounded()).await?;
         let mut live = self.open().await?;

@@ -57,6 +57,8 @@ struct ServiceRun {
     journal: ServiceJournal,
     watch: SettlementWatch,
     pause: Arc<PauseRequest>,
+    /// True if the invocation draws on a budget.
+    is_charged: bool,
     /// Number of consecutive failed attempts before this claim, since the journal last grew.
     failed: u32,
     /// True if the next signal may have been sent before it was watched.

@@ -67,6 +67,7 @@ impl ServiceRun {
         }
         let watch = SettlementWatch::new(session.host().notifier.clone());
         let pause = Arc::new(services.pauses().begin(&id));
+        let is_charged = promise.is_charged();
         let failed = task.attempt;
         let waiting = services.waits().take(&id, journal.recorded());
         Ok(Self {
@@ -77,6 +78,7 @@ impl ServiceRun {
             journal,
             watch,
             pause,
+            is_charged,
             failed,
             signal_unread: true,
             last_len: None,

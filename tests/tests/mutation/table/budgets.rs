@@ -8,14 +8,17 @@ const NESTED: &str = "a_budget_below_another_spends_both";
 const RELEASED: &str = "an_attempt_that_fails_is_charged_with_its_release";
 const CLAIM: &str = "only_a_claim_charges";
 const REFUSED: &str = "a_budget_that_cannot_be_held_is_refused";
+const OUTSIDE: &str = "an_external_worker_takes_no_call_beyond_the_budget";
+const MADE: &str = "a_worker_that_creates_what_it_takes_is_counted";
+const SUSPENDED: &str = "an_attempt_goes_on_after_a_suspension_and_a_retry_is_another";
 const GONE: &str = "a_budget_goes_with_its_tree";
 
 pub(crate) const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "an attempt whose reply was lost is counted again",
         file: "transition/budgets.rs",
-        says: "if begins && task.progress.seq == 0 {",
-        would_say: "if begins {",
+        says: "if task.progress.seq == 0 {",
+        would_say: "if task.progress.seq < 9 {",
         tests: ONCE,
         killer: ONCE,
     },
@@ -38,7 +41,7 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "an attempt begins although a unit is spent",
         file: "transition/budgets.rs",
-        says: "draft.has_left(&accounts)?;",
+        says: "self.has_left(accounts)?;",
         would_say: "",
         tests: SPENT,
         killer: SPENT,
@@ -58,6 +61,46 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
         would_say: "for account in accounts.iter().take(1).filter(|_| !costs.is_empty()) {",
         tests: NESTED,
         killer: NESTED,
+    },
+    Mutation {
+        what: "an external worker takes calls beyond the budget",
+        file: "transition/tasks.rs",
+        says: "if !draft.begin_outside(&claim.id)? {",
+        would_say: "if false {",
+        tests: OUTSIDE,
+        killer: OUTSIDE,
+    },
+    Mutation {
+        what: "a worker that creates what it takes is not counted",
+        file: "transition/tasks.rs",
+        says: "if draft.begin_outside(&new.id)? {",
+        would_say: "{",
+        tests: MADE,
+        killer: MADE,
+    },
+    Mutation {
+        what: "an attempt is counted again after each suspension",
+        file: "transition/budgets.rs",
+        says: "if goes_on { task.progress.seq.min(1) } else { 0 }",
+        would_say: "if goes_on { 0 } else { 0 }",
+        tests: SUSPENDED,
+        killer: SUSPENDED,
+    },
+    Mutation {
+        what: "a retry of an external worker is not counted",
+        file: "transition/requeue.rs",
+        says: "let task = self.without_attempt(task);\n        let (retry_at",
+        would_say: "let (retry_at",
+        tests: SUSPENDED,
+        killer: SUSPENDED,
+    },
+    Mutation {
+        what: "an attempt goes on after a halt",
+        file: "transition/requeue.rs",
+        says: "let task = self.without_attempt(task);\n        let note",
+        would_say: "let note",
+        tests: SUSPENDED,
+        killer: SUSPENDED,
     },
     Mutation {
         what: "a client names the accounts that its execution draws on",

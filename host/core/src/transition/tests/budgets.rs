@@ -4,7 +4,7 @@ use crate::{
     budget::{ACCOUNTS_MAX, SpentBudget},
     command::{Command, FenceOperation},
     id::{Claim, PromiseId},
-    promise::{ReleaseReason, Verdict},
+    promise::{Note, ReleaseReason, Verdict},
     reply::{Refusal, Reply},
     tags,
     time::Timestamp,
@@ -198,4 +198,86 @@ fn what_undoes_a_step_is_not_charged() {
     world.done(world::charge(first, true, ""));
     world.done(world::charge(undoing, true, ""));
     assert_eq!(spent(&world, "w", "calls"), "1");
+}
+
+/// A claim on a call of an external worker, or of a service, below `w`.
+fn taken(world: &mut CheckedStore, claim: &Claim, id: &str, target: &str) -> Claim {
+    let new = world::new(id, &[(tags::TARGET, target)], Timestamp::NEVER);
+    let call = FenceOperation::Create { new, request: None };
+    world.done(world::fence(claim.clone(), vec![], vec![call]));
+    world.acquire(id, 7)
+}
+
+#[test]
+fn an_external_worker_takes_no_call_beyond_the_budget() {
+    let (mut world, claim) = root("calls=1");
+    taken(&mut world, &claim, "w/0", "poll://any@workers");
+    // The reply to the first try was lost.
+    world.done(world::acquire("w/0", 0, 7));
+    assert_eq!(spent(&world, "w", "calls"), "1");
+    let new = world::new("w/1", &[(tags::TARGET, "poll://any@workers")], Timestamp::NEVER);
+    let call = FenceOperation::Create { new, request: None };
+    world.done(world::fence(claim, vec![], vec![call]));
+    let request = world::claim_request(8);
+    let acquire =
+        Command::TaskAcquire { claim: world::claim("w/1", 0), request, stall_limit: None };
+    for _ in 0..2 {
+        let reply = world.run(acquire.clone());
+        let is_settled = matches!(&reply, Reply::Refused(Refusal::Conflict(_)));
+        assert!(is_settled || reply == Reply::Parked { behind: None }, "{reply:?}");
+    }
+    let settled = &world.snapshot.promises[&PromiseId::from("w/1")];
+    let settlement = settled.settlement().expect("it failed");
+    let value = settlement.value.as_ref().expect("a failure");
+    let value: serde_json::Value = serde_json::from_slice(&value.data).expect("JSON");
+    assert_eq!((settlement.verdict, &value["code"]), (Verdict::Rejected, &402.into()));
+    assert_eq!(value["details"]["account"], "w");
+    assert_eq!(value["details"]["units"]["calls"]["limit"], 1);
+    assert_eq!(spent(&world, "w", "calls"), "1");
+}
+
+#[test]
+fn a_worker_that_creates_what_it_takes_is_counted() {
+    let mut world = CheckedStore::new();
+    for (id, budget, calls) in [("one", "calls=1", "1"), ("none", "calls=0", "0")] {
+        let tags = [(tags::TARGET, "poll://any@workers"), (tags::BUDGET, budget)];
+        let (new, request) = (world::new(id, &tags, Timestamp::NEVER), world::claim_request(9));
+        for _ in 0..2 {
+            world.done(Command::TaskCreate { new: new.clone(), request: request.clone() });
+            assert_eq!(spent(&world, id, "calls"), calls);
+        }
+        let pending = world.snapshot.promises[&PromiseId::from(id)].is_pending();
+        assert_eq!(pending, id == "one");
+    }
+}
+
+#[test]
+fn an_attempt_goes_on_after_a_suspension_and_a_retry_is_another() {
+    for target in ["poll://any@workers", "wasm://shop/order"] {
+        let (mut world, claim) = root("calls=9");
+        world.done(world::create("gate", &[]));
+        let begin = |world: &mut CheckedStore, claim: &Claim| {
+            world.done(world::charge(claim.clone(), true, ""));
+        };
+        let first = taken(&mut world, &claim, "w/0", target);
+        begin(&mut world, &first);
+        world.done(world::suspend(first, &["gate"]));
+        world.done(world::settle("gate", Verdict::Resolved));
+        let second = world.acquire("w/0", 8);
+        begin(&mut world, &second);
+        let goes_on = target.starts_with("poll");
+        let counted = |calls: u32| if goes_on { calls } else { calls + 1 };
+        assert_eq!(spent(&world, "w", "calls"), counted(1).to_string(), "{target}");
+        world.done(Command::TaskRelease { claim: second, reason: ReleaseReason::Yield });
+        let third = world.acquire("w/0", 9);
+        begin(&mut world, &third);
+        assert_eq!(spent(&world, "w", "calls"), counted(2).to_string(), "{target}");
+        let report = Note { kind: "stop".into(), message: "x".into(), details: Default::default() };
+        let reason = ReleaseReason::Halt { report };
+        world.done(Command::TaskRelease { claim: third, reason });
+        world.done(Command::TaskContinue { id: "w/0".into() });
+        let fourth = world.acquire("w/0", 10);
+        begin(&mut world, &fourth);
+        assert_eq!(spent(&world, "w", "calls"), counted(3).to_string(), "{target}");
+    }
 }
