@@ -148,6 +148,12 @@ async fn a_wrong_argument_is_named() {
         ("inspect_execution", json!({}), ".", "missing field `id`"),
         ("start_execution", json!({"target": "shop/order"}), ".", "missing field `id`"),
         (
+            "start_execution",
+            json!({"id": "a", "target": "shop/order", "budget": {"tokens": "many"}}),
+            "budget.tokens",
+            "invalid type: string",
+        ),
+        (
             "fork_dry_run",
             json!({"id": "a", "at": 1, "set": [{"command": -1}]}),
             "set[0].command",
