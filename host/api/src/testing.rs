@@ -152,7 +152,11 @@ impl ApiWorld {
 
     /// Creates a host with modified access rules; the default serves any client on this machine.
     pub fn with(access: impl FnOnce(AccessControl) -> AccessControl) -> Self {
-        let env = Env::system();
+        Self::within(Env::system(), access)
+    }
+
+    /// Does the same in another environment.
+    pub fn within(env: Env, access: impl FnOnce(AccessControl) -> AccessControl) -> Self {
         let notifier = Arc::new(CommitNotifier::default());
         let config = Config::default();
         let store = MemoryStore::new(config.clone(), env.clone(), notifier.clone());

@@ -17,6 +17,7 @@ mod modules;
 mod overload;
 mod promises;
 mod replaying;
+mod reruns;
 mod resources;
 mod routes;
 mod runs;
