@@ -48,7 +48,7 @@ pub use story::story;
 pub type Told = oneshot::Receiver<Result<Reply, StoreError>>;
 
 /// An invocation of `target` with `input`.
-fn invocation(id: &str, target: &str, input: &Json) -> NewPromise {
+pub fn invocation(id: &str, target: &str, input: &Json) -> NewPromise {
     let function = address::function_of(target);
     NewPromise {
         id: PromiseId::from(id),

@@ -4,6 +4,7 @@
 mod activities;
 mod beginning;
 mod boot;
+mod budgets;
 mod cancel;
 mod claims;
 mod commands;
