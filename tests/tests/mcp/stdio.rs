@@ -127,6 +127,19 @@ async fn nothing_is_changed_without_permission() {
     call["id"] = json!("h2");
     let refused = session.fails("start_execution", call).await;
     assert!(refused.contains("string") && refused.contains("next: describe_function"), "{refused}");
+    let with = |id: &str, budget: Value| json!({"id": id, "target": "hello/hello", "input": "Ada", "budget": budget});
+    session.call("start_execution", with("h4", json!({"tokens": 100, "usd": 2.5}))).await;
+    let (text, _) = session.call("inspect_execution", json!({"id": "h4"})).await;
+    assert!(text.contains("budget: tokens 0 of 100, usd 0 of 2.5, that of h4"), "{text}");
+    for (budget, said) in [
+        (json!({"tokens": -1}), "`budget` is refused: `-1` is no amount"),
+        (json!({"two words": 1}), "`two words` is no unit"),
+        (json!({"usd": 0.0000001}), "at most six decimal places"),
+    ] {
+        let refused = session.fails("start_execution", with("h5", budget)).await;
+        assert!(refused.contains(said), "{refused}");
+    }
+    assert!(host.client().invocation("h5").await.is_err());
     let (_, restarted) =
         session.call("restart_execution", json!({"id": "h", "new_id": "h3"})).await;
     assert_eq!((&restarted["id"], &restarted["changed"]), (&json!("h3"), &json!(true)));
