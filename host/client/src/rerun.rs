@@ -157,21 +157,11 @@ mod tests {
 
     fn row(id: &str, verdict: RerunVerdict, difference: Option<&str>) -> RerunRow {
         RerunRow {
-            id: id.to_owned(),
-            function: "m/f".to_owned(),
-            verdict,
-            before: None,
-            after: None,
             answered: 2,
             unanswered: 1,
-            left_out: 0,
-            recorded_cost: BTreeMap::new(),
-            cost: BTreeMap::new(),
             duration_ms: Some(1_000),
             difference: difference.map(str::to_owned),
-            reason: None,
-            asks: None,
-            output: None,
+            ..RerunRow::new(id, "m/f", verdict)
         }
     }
 

@@ -218,6 +218,27 @@ pub struct RerunRow {
 }
 
 impl RerunRow {
+    /// The row of an execution that was not run, or not to a result.
+    pub fn new(id: impl Into<String>, function: impl Into<String>, verdict: RerunVerdict) -> Self {
+        Self {
+            id: id.into(),
+            function: function.into(),
+            verdict,
+            before: None,
+            after: None,
+            answered: 0,
+            unanswered: 0,
+            left_out: 0,
+            recorded_cost: BTreeMap::new(),
+            cost: BTreeMap::new(),
+            duration_ms: None,
+            difference: None,
+            reason: None,
+            asks: None,
+            output: None,
+        }
+    }
+
     /// An outcome as one value, so that outcomes can be compared: a failure has a form of its own.
     pub fn outcome_value(outcome: &OutcomeView) -> Value {
         match (&outcome.failure, &outcome.value) {

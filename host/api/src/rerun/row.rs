@@ -1,7 +1,5 @@
 //! The verdict on one recorded execution that was run again.
 
-use std::collections::BTreeMap;
-
 use segno_core::{
     id::PromiseId,
     promise::{Promise, Task},
@@ -87,22 +85,11 @@ impl RerunSubject {
 
     fn without_run(&self, verdict: RerunVerdict, reason: String) -> RerunRow {
         RerunRow {
-            id: self.id.to_string(),
-            function: self.function.clone(),
-            verdict,
-            before: None,
-            after: None,
-            answered: 0,
-            unanswered: 0,
-            left_out: 0,
-            recorded_cost: BTreeMap::new(),
-            cost: BTreeMap::new(),
             duration_ms: self.duration_ms,
             // Equal reasons are equal for executions with other ids.
             difference: Some(reason.replace(&format!("`{}`", self.id), "the execution")),
             reason: Some(reason),
-            asks: None,
-            output: None,
+            ..RerunRow::new(self.id.as_str(), self.function.as_str(), verdict)
         }
     }
 

@@ -182,38 +182,16 @@ fn short(value: Option<&Value>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use segno_api::model::{OutcomeView, ValueDifference};
     use serde_json::json;
 
     use super::*;
     use crate::cli::tests::WrittenBytes;
 
-    fn row(id: &str, verdict: RerunVerdict, difference: Option<&str>) -> RerunRow {
-        RerunRow {
-            id: id.to_owned(),
-            function: "m/f".to_owned(),
-            verdict,
-            before: None,
-            after: None,
-            answered: 2,
-            unanswered: 1,
-            left_out: 0,
-            recorded_cost: BTreeMap::new(),
-            cost: BTreeMap::new(),
-            duration_ms: Some(1_000),
-            difference: difference.map(str::to_owned),
-            reason: None,
-            asks: None,
-            output: None,
-        }
-    }
-
-    fn report(rows: &[(&str, RerunVerdict, Option<&str>)]) -> RerunReport {
+    fn report(rows: &[(&str, RerunVerdict)]) -> RerunReport {
         let change =
             RerunChange { at: 1, set: Vec::new(), module: None, unanswered: Default::default() };
-        let rows = rows.iter().map(|(id, verdict, difference)| row(id, *verdict, *difference));
+        let rows = rows.iter().map(|(id, verdict)| RerunRow::new(*id, "m/f", *verdict));
         RerunReport::new(change, rows.collect())
     }
 
@@ -230,7 +208,8 @@ mod tests {
             }),
             before: Some(outcome(before)),
             after: Some(outcome(after)),
-            ..row("order-1", RerunVerdict::Differs, Some("another outcome at $.items[1]"))
+            difference: Some("another outcome at $.items[1]".to_owned()),
+            ..RerunRow::new("order-1", "m/f", RerunVerdict::Differs)
         };
         let change =
             RerunChange { at: 1, set: Vec::new(), module: None, unanswered: Default::default() };
@@ -248,10 +227,10 @@ mod tests {
 
     #[test]
     fn only_recorded_outcomes_give_success() {
-        let exit = |rows: &[(&str, RerunVerdict, Option<&str>)]| report(rows).exit();
+        let exit = |rows: &[(&str, RerunVerdict)]| report(rows).exit();
         let (same, skipped) = (RerunVerdict::Same, RerunVerdict::Skipped);
-        assert_eq!(exit(&[("a", same, None), ("b", skipped, None)]), Exit::Done);
-        assert_eq!(exit(&[("b", skipped, None)]), Exit::NotFound);
+        assert_eq!(exit(&[("a", same), ("b", skipped)]), Exit::Done);
+        assert_eq!(exit(&[("b", skipped)]), Exit::NotFound);
         assert_eq!(exit(&[]), Exit::NotFound);
         for verdict in [
             RerunVerdict::Differs,
@@ -259,7 +238,7 @@ mod tests {
             RerunVerdict::Diverged,
             RerunVerdict::Unanswered,
         ] {
-            assert_eq!(exit(&[("a", same, None), ("b", verdict, None)]), Exit::Diverged);
+            assert_eq!(exit(&[("a", same), ("b", verdict)]), Exit::Diverged);
         }
     }
 }
