@@ -141,8 +141,16 @@ pub(super) async fn acquire(front: &Resonate, request: &ResonateRequest) -> Oper
     let id = claim.id.clone();
     let command = Command::TaskAcquire { claim, request: claim_request, stall_limit: None };
     let task = match front.decide(command).await? {
-        // A budget is spent: the promise is rejected.
-        Reply::Parked { .. } => return Err(Refusal::from(Conflict::PromiseSettled(id)).into()),
+        Reply::Parked { .. } => {
+            // It waits behind a limit, or a budget is spent and its promise is rejected.
+            let TaskReply { task, .. } = taken(front.decide(Command::TaskGet { id }).await?)?;
+            let (id, status) = (task.id.clone(), task.status());
+            let conflict = match status {
+                TaskStatus::Fulfilled => Conflict::PromiseSettled(id),
+                _ => Conflict::WrongState { id, status },
+            };
+            return Err(Refusal::from(conflict).into());
+        }
         reply => taken(reply)?,
     };
     // A task that was never acquired has no children either.
