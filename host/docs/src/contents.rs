@@ -160,6 +160,7 @@ pub(crate) static SOURCES: [SiteFile; 36] = [
     file!("host/build/src/script/runtime.py"),
     file!("sdks/conformance/README.md"),
     file!("tests/tests/crash.rs"),
+    file!("tests/tests/patroni.rs"),
     file!("tests/tests/peers.rs"),
 ];
 
