@@ -1,6 +1,9 @@
 //! Cancelling, which sends a stop request, and killing, which does not.
 
-use super::{draft::DecisionDraft, promises::record};
+use super::{
+    draft::DecisionDraft,
+    promises::{may_settle, record},
+};
 use crate::{
     address::hears_cancel,
     effect::Effect,
@@ -17,6 +20,7 @@ pub(super) fn cancel(
 ) -> Result<Reply, Refusal> {
     draft.touch(invocation);
     let is_pending = draft.existing(invocation)?.is_pending();
+    may_settle(invocation)?;
     draft.ask_to_stop(invocation);
     record(draft, invocation, is_pending)
 }

@@ -94,6 +94,16 @@ pub(super) fn register_listener(
     record(draft, awaited, false)
 }
 
+/// Checks that a promise is not the one that the streams of an object belong to.
+pub(super) fn may_settle(id: &PromiseId) -> Result<(), Refusal> {
+    match ObjectId::of_streams(id) {
+        None => Ok(()),
+        Some(_) => Err(Refusal::Unprocessable(format!(
+            "the streams of an object belong to `{id}`: it stays pending as long as they exist"
+        ))),
+    }
+}
+
 impl DecisionDraft<'_> {
     /// Creates a promise without an owner if its id is free. Returns false if it is taken.
     pub(super) fn create(&mut self, new: &NewPromise) -> Result<bool, Refusal> {
@@ -116,11 +126,7 @@ impl DecisionDraft<'_> {
         if !promise.is_pending() {
             return Ok(false);
         }
-        if ObjectId::of_streams(id).is_some() {
-            return Err(Refusal::Unprocessable(format!(
-                "the streams of an object belong to `{id}`: it stays pending as long as they exist"
-            )));
-        }
+        may_settle(id)?;
         let settled_at = settled_at(promise, self.now);
         self.settle(id, Settlement { verdict, value: Some(value.clone()), settled_at }, None);
         Ok(true)

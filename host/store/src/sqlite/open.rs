@@ -6,6 +6,7 @@ use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read as _, Seek as _, Write as _},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use sqlx::{
@@ -453,8 +454,23 @@ fn migrator(format: i64) -> Migrator {
     Migrator::with_migrations(migrations.collect())
 }
 
-/// Creates the directory and locks it for this process.
+/// Interval and number of attempts to lock a directory.
+const LOCK_ATTEMPTS: (Duration, u32) = (Duration::from_millis(10), 30);
+
+/// Creates the directory and locks it for this process. Waits a moment if it is locked: a child
+/// that another process has just forked holds the locks of that process until it runs its program.
 pub(super) fn take(directory: &Path) -> Result<File, SqliteOpenError> {
+    let (pause, attempts) = LOCK_ATTEMPTS;
+    for _ in 1..attempts {
+        match take_once(directory) {
+            Err(SqliteOpenError::InUse { .. }) => std::thread::sleep(pause),
+            taken => return taken,
+        }
+    }
+    take_once(directory)
+}
+
+fn take_once(directory: &Path) -> Result<File, SqliteOpenError> {
     let refuse = |source| SqliteOpenError::Directory { directory: directory.to_owned(), source };
     fs::create_dir_all(directory).map_err(refuse)?;
     let mut lock = OpenOptions::new()

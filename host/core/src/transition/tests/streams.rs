@@ -461,6 +461,12 @@ fn the_stream_of_an_object_outlives_its_executions() {
     let (verdict, value) = (Verdict::Resolved, Value::default());
     let settled = world.refused(Command::PromiseSettle { id: owner.clone(), verdict, value });
     assert!(settled.to_string().contains("stays pending"), "{settled}");
+    for stop in
+        [Command::Cancel { invocation: owner.clone() }, Command::Kill { invocation: owner.clone() }]
+    {
+        let stopped = world.refused(stop);
+        assert!(stopped.to_string().contains("stays pending"), "{stopped}");
+    }
 
     // It goes with the content of the object.
     for id in ["a", "b"] {

@@ -2,7 +2,7 @@
 //! and two writes to one table are refused, nothing of a session lasts, a fifth of the commits
 //! fails, and for a while no writes are taken.
 //!
-//! `SEGNO_STRICT` sets the length of the scripts (80).
+//! `SEGNO_STRICT` sets the length of the scripts (120).
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,7 +24,7 @@ const STRICT: Strictness = Strictness { keeps_sessions: false, conflicts: 20 };
 
 fn length() -> usize {
     let given = std::env::var("SEGNO_STRICT").ok();
-    given.and_then(|steps| steps.parse().ok()).unwrap_or(80)
+    given.and_then(|steps| steps.parse().ok()).unwrap_or(120)
 }
 
 /// The two levels at which a database may run transactions.
