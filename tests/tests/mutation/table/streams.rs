@@ -111,8 +111,16 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "a client ends all streams of an object by settling their promise",
         file: "transition/promises.rs",
-        says: "if ObjectId::of_streams(id).is_some() {",
-        would_say: "if false {",
+        says: "match ObjectId::of_streams(id) {",
+        would_say: "match ObjectId::of_streams(id).filter(|_| false) {",
+        tests: OF_OBJECT,
+        killer: OF_OBJECT,
+    },
+    Mutation {
+        what: "a client cancels the promise of the streams of an object",
+        file: "transition/cancel.rs",
+        says: "may_settle(invocation)?;",
+        would_say: "",
         tests: OF_OBJECT,
         killer: OF_OBJECT,
     },
