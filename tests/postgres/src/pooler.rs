@@ -46,7 +46,7 @@ impl Pooler {
             "[databases]\n* = host={} port=5432\n[pgbouncer]\nlisten_addr =\nlisten_port = 5432\n\
              unix_socket_dir = {shown}\nauth_type = trust\nauth_file = {shown}/users\n\
              admin_users = {OWNER}\npool_mode = transaction\nmax_client_conn = 500\n\
-             default_pool_size = 40\n{}\n",
+             default_pool_size = 40\nserver_login_retry = 1\n{}\n",
             folder.display(),
             settings.join("\n")
         );
