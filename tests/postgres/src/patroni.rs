@@ -120,9 +120,7 @@ impl PatroniGroup {
     /// If they do not change places.
     pub fn switch_over(&self) {
         let leader = self.until("a leader", || self.leader());
-        let mut command = self.programs.command("patronictl");
-        command.arg("-c").arg(self.nodes[leader].program.folder.join("patroni.yml"));
-        command.args(["switchover", "--force", "segno"]);
+        let command = self.control(leader, &["switchover", "--force", "segno"]);
         done(command).unwrap_or_else(|error| panic!("no switch-over: {error}\n{}", self.log()));
         self.until("another leader", || self.leader().filter(|next| *next != leader));
     }
@@ -134,9 +132,23 @@ impl PatroniGroup {
     pub fn until_synchronous(&self) {
         let count = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
         self.until("a synchronous standby", || {
-            let found = self.run_at(self.leader()?, "postgres", count);
-            found.is_ok_and(|count| count == "1").then_some(())
+            let leader = self.leader()?;
+            let found = self.run_at(leader, "postgres", count);
+            // Patroni learns of it later, and gives the lead to nobody before.
+            let is_known = || {
+                let known = done(self.control(leader, &["list", "segno"]));
+                known.is_ok_and(|said| {
+                    String::from_utf8_lossy(&said.stdout).contains("Sync Standby")
+                })
+            };
+            (found.is_ok_and(|count| count == "1") && is_known()).then_some(())
         });
+    }
+
+    fn control(&self, node: usize, arguments: &[&str]) -> Command {
+        let mut command = self.programs.command("patronictl");
+        command.arg("-c").arg(self.nodes[node].program.folder.join("patroni.yml")).args(arguments);
+        command
     }
 
     /// Number of the server that accepts writes.
