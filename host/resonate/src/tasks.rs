@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use segno_core::{
     command::{ClaimRequest, Command, HeartbeatItem},
-    id::{Claim, Holder, Version},
+    id::{Claim, Holder, PromiseId, Version},
     promise::{Lease, ReleaseReason, TaskStatus},
     reply::{Conflict, Refusal, Reply, TaskReply},
     tags,
@@ -129,7 +129,9 @@ pub(super) async fn create(front: &Resonate, request: &ResonateRequest) -> Opera
             "a task that is taken at once cannot have the tag resonate:delay",
         ));
     }
-    let task = taken(front.decide(Command::TaskCreate { new, request: claim_request }).await?)?;
+    let id = new.id.clone();
+    let command = Command::TaskCreate { new, request: claim_request };
+    let task = claimed(front, id, command).await?;
     // A new task has no children.
     answered(front, request, &task, !task.created).await
 }
@@ -140,19 +142,7 @@ pub(super) async fn acquire(front: &Resonate, request: &ResonateRequest) -> Oper
     let claim_request = claim_request(front, &pid, ttl)?;
     let id = claim.id.clone();
     let command = Command::TaskAcquire { claim, request: claim_request, stall_limit: None };
-    let task = match front.decide(command).await? {
-        Reply::Parked { .. } => {
-            // It waits behind a limit, or a budget is spent and its promise is rejected.
-            let TaskReply { task, .. } = taken(front.decide(Command::TaskGet { id }).await?)?;
-            let (id, status) = (task.id.clone(), task.status());
-            let conflict = match status {
-                TaskStatus::Fulfilled => Conflict::PromiseSettled(id),
-                _ => Conflict::WrongState { id, status },
-            };
-            return Err(Refusal::from(conflict).into());
-        }
-        reply => taken(reply)?,
-    };
+    let task = claimed(front, id, command).await?;
     // A task that was never acquired has no children either.
     answered(front, request, &task, version > 0).await
 }
@@ -312,6 +302,26 @@ async fn answered(
         "promise": wire::promise(&task.promise),
         "preload": preload,
     })))
+}
+
+/// Executes a command that claims a task.
+///
+/// # Errors
+/// The task waits for its turn or behind a limit, or a budget is spent and its promise is rejected.
+async fn claimed(
+    front: &Resonate,
+    id: PromiseId,
+    command: Command,
+) -> Result<TaskReply, ProtocolError> {
+    let reply = front.decide(command).await?;
+    let Reply::Parked { .. } = reply else { return taken(reply) };
+    let TaskReply { task, .. } = taken(front.decide(Command::TaskGet { id }).await?)?;
+    let (id, status) = (task.id.clone(), task.status());
+    let conflict = match status {
+        TaskStatus::Fulfilled => Conflict::PromiseSettled(id),
+        _ => Conflict::WrongState { id, status },
+    };
+    Err(Refusal::from(conflict).into())
 }
 
 fn taken(reply: Reply) -> Result<TaskReply, ProtocolError> {
