@@ -68,7 +68,8 @@ pub(crate) fn give(asked: &BTreeMap<String, Number>, tags: &mut Tags) -> Result<
     Ok(())
 }
 
-/// Returns the budget that an earlier request gave, to show or repeat it.
+/// Returns the budget that an earlier request gave, to show or repeat it. The core refuses a tag that
+/// is no budget, so a stored one can be read.
 pub(crate) fn given(tags: &Tags) -> BTreeMap<String, Number> {
     let given: Costs = tags.get(tags::BUDGET).and_then(|it| it.parse().ok()).unwrap_or_default();
     numbers(&given)

@@ -134,7 +134,7 @@ impl PatroniGroup {
         self.until("a synchronous standby", || {
             let leader = self.leader()?;
             let found = self.run_at(leader, "postgres", count);
-            // Patroni learns of it later, and gives the lead to nobody before.
+            // Patroni sees the standby a moment later, and refuses a change of places until then.
             let is_known = || {
                 let known = done(self.control(leader, &["list", "segno"]));
                 known.is_ok_and(|said| {

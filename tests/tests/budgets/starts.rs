@@ -29,7 +29,7 @@ async fn a_graph_stops_at_its_budget_and_a_retry_begins_with_the_same() {
     assert_eq!(spent(&account(host.client(), "g").await, "calls"), 2.0);
     printed(&host, &["graph", "retry-failed", "g"]).await;
     host.ended("g-r1").await;
-    // What the first run completed is not done again.
+    // The retry keeps the calls that the first run completed.
     assert_eq!(spent(&account(host.client(), "g-r1").await, "calls"), 1.0);
     assert_eq!(limit(&host, "g-r1").await, 2);
 }
