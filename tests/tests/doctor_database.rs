@@ -8,7 +8,7 @@ use throwaway_postgres::{Cluster, Pooler, StrictServer, Strictness};
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 /// Examines the server at `url`. Returns the exit code, and the result and detail of each check.
-fn examined(url: &str) -> (i32, BTreeMap<String, (String, String)>) {
+pub(crate) fn examined(url: &str) -> (i32, BTreeMap<String, (String, String)>) {
     let mut command = Command::new(SEGNO);
     command.args(["doctor", "--json", "--steps", "60", "--database", url]);
     let output = command.output().expect("the command runs");

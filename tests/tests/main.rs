@@ -42,6 +42,7 @@ mod objects;
 mod openapi;
 mod patroni;
 mod peers;
+mod postgres_versions;
 mod readme;
 mod recording;
 mod reference;

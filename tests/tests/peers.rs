@@ -51,6 +51,11 @@ async fn three_hosts_killed_and_paused_at_random_lose_and_repeat_nothing() {
     let orders =
         usize::try_from(seed::number("SEGNO_WORKFLOWS").unwrap_or(60)).expect("it is small");
     let Some(cluster) = Cluster::start(&[]) else { return };
+    three_hosts_lose_and_repeat_nothing(&cluster, orders).await;
+}
+
+/// Places orders with three hosts on the cluster, which are killed and paused, and so is the cluster.
+pub(crate) async fn three_hosts_lose_and_repeat_nothing(cluster: &Cluster, orders: usize) {
     let mut chance = seed::chance();
     let url = cluster.database().url();
     let payments = PaymentsOptions { delay: Millis(30), ..PaymentsOptions::default() };
@@ -71,7 +76,7 @@ async fn three_hosts_killed_and_paused_at_random_lose_and_repeat_nothing() {
             async move { clients::serve(client, &share, reach, tally).await }
         });
     let served: Vec<_> = served.collect();
-    let injecting = inject(&mut group, &cluster, &url, faults, &mut chance, &reached);
+    let injecting = inject(&mut group, cluster, &url, faults, &mut chance, &reached);
     let (ended, injected) = tokio::join!(all_of(served), injecting);
     let ended: Vec<_> = ended.into_iter().flatten().collect();
 

@@ -66,22 +66,50 @@ impl Cluster {
     /// # Panics
     /// If PostgreSQL is installed and cannot be started.
     pub fn start(settings: &[(&str, &str)]) -> Option<Self> {
-        let programs = programs()?;
+        let cluster = Self::new(programs()?, new_folder(), settings);
+        cluster.begin(|| Ok(()));
+        Some(cluster)
+    }
+
+    /// Starts a cluster of another version. `server` has its folders `bin`, `lib` and `share`;
+    /// clients such as `psql` are those of this machine. `None` as with [`Cluster::shared`].
+    ///
+    /// # Panics
+    /// If the server cannot be copied or started.
+    pub fn start_server(server: &Path) -> Option<Self> {
+        let folder = new_folder();
+        let copy = folder.join("server");
+        let programs = programs()?.with_server(copy.join("bin"));
+        let cluster = Self::new(programs, folder, &[]);
+        cluster.begin(|| {
+            // The server's user may lack access to `server`.
+            let mut command = Command::new("cp");
+            command.arg("-a").arg(server).arg(&copy);
+            done(command).map(drop)
+        });
+        Some(cluster)
+    }
+
+    fn new(programs: Programs, folder: PathBuf, settings: &[(&str, &str)]) -> Self {
         let fsync = std::env::var("SEGNO_PG_FSYNC").unwrap_or_else(|_| "on".to_owned());
         let known =
             [("fsync", fsync.as_str()), ("max_connections", "200"), ("listen_addresses", "")];
         let settings = known.iter().chain(settings);
-        let cluster = Self {
+        Self {
             settings: settings.map(|(name, value)| format!("{name}={value}")).collect(),
             programs,
-            folder: new_folder(),
+            folder,
             server: Mutex::new(None),
             databases: AtomicU32::new(0),
-        };
-        if let Err(error) = cluster.make().and_then(|()| cluster.up()) {
-            panic!("PostgreSQL does not start: {error}\n{}", cluster.log());
         }
-        Some(cluster)
+    }
+
+    /// Makes the cluster and starts its server. `prepare` runs in between, when the folder exists.
+    fn begin(&self, prepare: impl FnOnce() -> io::Result<()>) {
+        let begun = self.make_folder().and_then(|()| prepare()).and_then(|()| self.make());
+        if let Err(error) = begun.and_then(|()| self.up()) {
+            panic!("PostgreSQL does not start: {error}\n{}", self.log());
+        }
     }
 
     /// Starts a standby that replicates this server.
@@ -258,7 +286,6 @@ impl Cluster {
     }
 
     fn make(&self) -> io::Result<()> {
-        self.make_folder()?;
         let mut command = self.programs.command(self.programs.path("initdb"));
         command.args(["--no-sync", "--auth=trust", "--locale=C", "--encoding=UTF8", "-U", OWNER]);
         command.arg("-D").arg(self.folder.join("data"));

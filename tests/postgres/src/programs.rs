@@ -14,6 +14,8 @@ const ACCOUNTS: [&str; 2] = ["postgres", "nobody"];
 #[derive(Debug, Clone)]
 pub(crate) struct Programs {
     folder: PathBuf,
+    /// Folder of another version's server, which has no clients.
+    server: Option<PathBuf>,
     account: Option<Account>,
 }
 
@@ -25,19 +27,28 @@ struct Account {
 }
 
 impl Programs {
-    /// Finds the programs on the path, or else the newest ones in Debian's folders.
+    /// Finds the programs on the path, or else the newest ones in Debian's folders. In the
+    /// environment, `SEGNO_PG_SERVER` names a folder with another version's `postgres` and
+    /// `initdb`.
     pub(crate) fn find() -> Option<Self> {
         let folder = on_path().or_else(newest_of_debian)?;
         let account = match is_root() {
             true => Some(ACCOUNTS.into_iter().find_map(account)?),
             false => None,
         };
-        Some(Self { folder, account })
+        let server = env::var_os("SEGNO_PG_SERVER").map(PathBuf::from);
+        Some(Self { folder, server, account })
+    }
+
+    /// The same programs, but the server in `folder`.
+    pub(crate) fn with_server(self, folder: PathBuf) -> Self {
+        Self { server: Some(folder), ..self }
     }
 
     /// Path of a program.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+        let server = self.server.as_ref().map(|folder| folder.join(name));
+        server.filter(|path| path.is_file()).unwrap_or_else(|| self.folder.join(name))
     }
 
     /// Creates a command that runs as the server's user.
