@@ -414,6 +414,14 @@ pub(super) const STARTS: &[Mutation] = &[
         tests: "claims::",
         killer: "no_lease_ends_while_fewer_heartbeats_fail_than_the_margin_covers",
     },
+    Mutation {
+        what: "an attempt is taken for one that is charged before it is",
+        file: "claim/session.rs",
+        says: "        let charge = Command::BudgetCharge {",
+        would_say: "        self.active.advance(1);\n        let charge = Command::BudgetCharge {",
+        tests: "budgets::",
+        killer: "a_heartbeat_that_overtakes_a_charge_counts_nothing",
+    },
 ];
 
 /// Defects in rules that only several clients and hosts together can break: schedules, resources

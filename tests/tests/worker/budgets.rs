@@ -105,6 +105,21 @@ async fn a_request_is_sent_within_the_budget() {
     assert_eq!((counted(&world).await, world.ledger.lines().len()), ("1".to_owned(), 1));
 }
 
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_heartbeat_that_overtakes_a_charge_counts_nothing() {
+    let script = Script::default().workflow("flow", async |ctx: ScriptContext| {
+        twice(ctx, |ctx| ctx.http("POST", "http://pay/charges", options())).await
+    });
+    let mut world = World::scripted(&Arc::new(script)).await;
+    world.probe.slow("budget-charge", Millis(8_000));
+    start(&world, "wasm://m/flow", 1).await;
+    assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!([0, 402])));
+    assert_eq!((counted(&world).await, world.ledger.lines().len()), ("1".to_owned(), 1));
+    let heartbeats = world.probe.submitted().concat();
+    let heartbeats = heartbeats.iter().filter(|it| matches!(it, Command::TaskHeartbeat { .. }));
+    assert!(heartbeats.count() > 0, "no heartbeat came between");
+}
+
 /// Takes the call with this id, as an external worker does.
 async fn take(world: &World, id: &str) -> (Claim, Reply) {
     let version = world.task(id).await.version;

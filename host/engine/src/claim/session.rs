@@ -108,13 +108,17 @@ impl ClaimSession {
     /// The claim is lost, or the store did not answer: the attempt must not begin.
     pub async fn charge_attempt(&self) -> Result<Option<SpentBudget>, ExecutionError> {
         self.store().await?;
-        self.active.advance(1);
         let claim = self.active.claim.clone();
         let charge = Command::BudgetCharge { claim, begins: true, costs: Costs::default() };
         match self.host().attempt(charge).await? {
             Reply::Refused(Refusal::BudgetSpent(spent)) => Ok(Some(*spent)),
             Reply::Refused(refusal) => Err(ExecutionError::refused(refusal)),
-            _ => Ok(None),
+            _ => {
+                // Not earlier: a heartbeat before the charge would store progress, and the attempt
+                // would be taken for one that is counted.
+                self.active.advance(1);
+                Ok(None)
+            }
         }
     }
 
