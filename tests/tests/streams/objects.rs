@@ -24,6 +24,8 @@ async fn ran(host: &TestHost, id: &str, target: &str, input: Value) -> Value {
 async fn a_stream_of_an_object_is_read_listed_and_cleared() {
     let host = host(&[]).await;
     let (object, three) = ("teller/Ledger@a/b", json!({ "items": 3 }));
+    let none = segno(&host, &["stream", object]).await;
+    assert_eq!(none, format!("`{object}` has written no stream\n"));
     ran(&host, "first", &format!("{object}/add"), three.clone()).await;
     ran(&host, "second", &format!("{object}/add"), three).await;
     assert_eq!(segno(&host, &["stream", object, "log"]).await, "0\n1\n2\n3\n4\n5\n");

@@ -35,16 +35,11 @@ pub(crate) async fn list(
     // The streams of all generations are those of the first.
     let owner = id.generation_of().map_or(id, |(first, _)| first);
     let row = api.invocation(&owner).await;
-    if let (Err(ApiError::UnknownInvocation(_)), Some(object)) =
-        (&row, ObjectId::parse(owner.as_str()))
-    {
-        let streams = api.look().await?.read().streams_of(&object.streams()).await?;
-        if !streams.is_empty() {
-            let shown = streams.iter().map(|stream| shown(stream, false));
-            return Ok(Json(StreamList { streams: shown.collect() }));
-        }
-    }
-    let ended = !row?.promise.is_pending();
+    let (owner, ended) = match (row, ObjectId::parse(owner.as_str())) {
+        // An object has no row of its own: one that was never written has no streams.
+        (Err(ApiError::UnknownInvocation(_)), Some(object)) => (object.streams(), false),
+        (row, _) => (owner, !row?.promise.is_pending()),
+    };
     let streams = api.look().await?.read().streams_of(&owner).await?;
     let shown = streams.iter().map(|stream| shown(stream, ended));
     Ok(Json(StreamList { streams: shown.collect() }))
