@@ -1,6 +1,7 @@
 //! Measures the memory of a host in a process of its own: idle, under small invocations, and after
 //! them.
 
+use segno_client::Client;
 use segno_core::time::Millis;
 use segno_demo::server::{DemoServer, ServerOptions};
 
@@ -29,7 +30,9 @@ pub(crate) async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> 
         fresh.push(resident_mb(server.pid())?);
         server.client().deploy(context.component.to_vec(), Some("bench")).await?;
         for ((clients, count), used) in crowds.iter().zip(&mut used) {
-            crowd(server.client(), &noop(), *clients, count / clients).await?;
+            // With connections of its own, which are closed when it is gone.
+            let client = Client::new(&server.client().server(), None)?;
+            crowd(&client, &noop(), *clients, count / clients).await?;
             used.push(resident_mb(server.pid())?);
         }
         context.env.runtime.sleep(idle).await;

@@ -19,7 +19,8 @@ const COLUMNS: [(&str, &str, &str); 5] = [
     ("DBOS on PostgreSQL", "dbos", ", DBOS"),
 ];
 
-/// A row: its title, its unit, and the names of the figure in the three scenarios.
+/// A row: its title, its unit, and the names of the figure in the three scenarios. An empty name: the
+/// scenario has no such figure.
 struct FigureRow {
     title: &'static str,
     unit: &'static str,
@@ -28,7 +29,7 @@ struct FigureRow {
     dbos: &'static str,
 }
 
-const ROWS: [FigureRow; 7] = [
+const ROWS: [FigureRow; 11] = [
     same("no-op, 1 client, p50", "µs", "no-op, 1 client, p50"),
     same("no-op, 1 client, p99", "µs", "no-op, 1 client, p99"),
     FigureRow {
@@ -52,10 +53,18 @@ const ROWS: [FigureRow; 7] = [
         restate: "a step of a long invocation",
         ..same("a `run` step of 1,000 in a row", "µs", "a step of a long workflow")
     },
+    of_wasm("three activities, 64 clients", "/s", "3 activities, 64 clients"),
+    of_wasm("CPU time of the three", "µs", "3 activities, 64 clients, CPU time of the host"),
+    of_wasm("an activity of 1,000 in a row", "µs", "an activity of 1000 in a row"),
+    FigureRow { http: "", ..same("memory after the work", "MB", "memory after the work") },
 ];
 
 const fn same(title: &'static str, unit: &'static str, name: &'static str) -> FigureRow {
     FigureRow { title, unit, http: name, restate: name, dbos: name }
+}
+
+const fn of_wasm(title: &'static str, unit: &'static str, name: &'static str) -> FigureRow {
+    FigureRow { title, unit, http: name, restate: "", dbos: "" }
 }
 
 impl FigureRow {
@@ -86,7 +95,10 @@ fn side_by_side(record: &Json) -> String {
     let rows = ROWS.map(|row| {
         let cell = |column: usize| {
             let (_, scenario, end) = COLUMNS[column];
-            figure(record, scenario, &format!("{}{end}", row.name(scenario)))
+            match row.name(scenario) {
+                "" => "–".to_owned(),
+                name => figure(record, scenario, &format!("{name}{end}")),
+            }
         };
         [format!("{}, {}", row.title, row.unit), cell(0), cell(1), cell(2), cell(3), cell(4)]
     });
