@@ -8073,6 +8073,154 @@ pub mod exports {
                         * ::core::mem::size_of::<*const u8>()],
                 );
             }
+            /// The functions that their author offers to callers of other protocols. A component need not export it: then it offers none.
+            ///
+            /// An offer is no permission: the operator of a host decides whose offers are taken.
+            #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+            pub mod exposures {
+                #[used]
+                #[doc(hidden)]
+                static __FORCE_SECTION_REF: fn() = super::super::super::super::__link_custom_section_describing_imports;
+                use super::super::super::super::_rt;
+                #[derive(Clone, PartialEq)]
+                pub struct Exposure {
+                    /// The function; that of an object as `OBJECT/FUNCTION`.
+                    pub function: _rt::String,
+                    /// `mcp`: the function is a tool of the Model Context Protocol. A host takes no notice of protocols that it does not know.
+                    pub protocol: _rt::String,
+                }
+                impl ::core::fmt::Debug for Exposure {
+                    fn fmt(
+                        &self,
+                        f: &mut ::core::fmt::Formatter<'_>,
+                    ) -> ::core::fmt::Result {
+                        f.debug_struct("Exposure")
+                            .field("function", &self.function)
+                            .field("protocol", &self.protocol)
+                            .finish()
+                    }
+                }
+                #[doc(hidden)]
+                #[allow(non_snake_case, unused_unsafe)]
+                pub unsafe fn _export_describe_exposures_cabi<T_: Guest>() -> *mut u8 {
+                    unsafe {
+                        #[cfg(target_arch = "wasm32")] _rt::run_ctors_once();
+                        let result0 = { T_::describe_exposures() };
+                        let ptr1 = (&raw mut _RET_AREA.0).cast::<u8>();
+                        let vec5 = result0;
+                        let len5 = vec5.len();
+                        let layout5 = _rt::alloc::Layout::from_size_align(
+                                vec5.len() * (4 * ::core::mem::size_of::<*const u8>()),
+                                ::core::mem::size_of::<*const u8>(),
+                            )
+                            .unwrap();
+                        let (result5, _cleanup5) = wit_bindgen::rt::Cleanup::new(
+                            layout5,
+                        );
+                        if let Some(cleanup) = _cleanup5 {
+                            cleanup.forget();
+                        }
+                        for (i, e) in vec5.into_iter().enumerate() {
+                            let base = result5
+                                .add(i * (4 * ::core::mem::size_of::<*const u8>()));
+                            {
+                                let Exposure { function: function2, protocol: protocol2 } = e;
+                                let vec3 = (function2.into_bytes()).into_boxed_slice();
+                                let ptr3 = vec3.as_ptr().cast::<u8>();
+                                let len3 = vec3.len();
+                                ::core::mem::forget(vec3);
+                                *base
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>() = len3;
+                                *base.add(0).cast::<*mut u8>() = ptr3.cast_mut();
+                                let vec4 = (protocol2.into_bytes()).into_boxed_slice();
+                                let ptr4 = vec4.as_ptr().cast::<u8>();
+                                let len4 = vec4.len();
+                                ::core::mem::forget(vec4);
+                                *base
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>() = len4;
+                                *base
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>() = ptr4.cast_mut();
+                            }
+                        }
+                        *ptr1.add(::core::mem::size_of::<*const u8>()).cast::<usize>() = len5;
+                        *ptr1.add(0).cast::<*mut u8>() = result5;
+                        ptr1
+                    }
+                }
+                #[doc(hidden)]
+                #[allow(non_snake_case)]
+                pub unsafe fn __post_return_describe_exposures<T_: Guest>(
+                    arg0: *mut u8,
+                ) {
+                    unsafe {
+                        let l0 = *arg0.add(0).cast::<*mut u8>();
+                        let l1 = *arg0
+                            .add(::core::mem::size_of::<*const u8>())
+                            .cast::<usize>();
+                        let base6 = l0;
+                        let len6 = l1;
+                        for i in 0..len6 {
+                            let base = base6
+                                .add(i * (4 * ::core::mem::size_of::<*const u8>()));
+                            {
+                                let l2 = *base.add(0).cast::<*mut u8>();
+                                let l3 = *base
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                _rt::cabi_dealloc(l2, l3, 1);
+                                let l4 = *base
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l5 = *base
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                _rt::cabi_dealloc(l4, l5, 1);
+                            }
+                        }
+                        _rt::cabi_dealloc(
+                            base6,
+                            len6 * (4 * ::core::mem::size_of::<*const u8>()),
+                            ::core::mem::size_of::<*const u8>(),
+                        );
+                    }
+                }
+                pub trait Guest {
+                    /// At most one for each function and protocol.
+                    #[allow(async_fn_in_trait)]
+                    fn describe_exposures() -> _rt::Vec<Exposure>;
+                }
+                #[doc(hidden)]
+                #[macro_export]
+                macro_rules! __export_segno_workflow_exposures_0_2_0_cabi {
+                    ($ty:ident with_types_in $($path_to_types:tt)*) => {
+                        const _ : () = { #[unsafe (export_name =
+                        "segno:workflow/exposures@0.2.0#describe-exposures")] unsafe
+                        extern "C" fn export_describe_exposures() -> * mut u8 { unsafe {
+                        $($path_to_types)*:: _export_describe_exposures_cabi::<$ty > () }
+                        } #[unsafe (export_name =
+                        "cabi_post_segno:workflow/exposures@0.2.0#describe-exposures")]
+                        unsafe extern "C" fn _post_return_describe_exposures(arg0 : * mut
+                        u8,) { unsafe { $($path_to_types)*::
+                        __post_return_describe_exposures::<$ty > (arg0) } } };
+                    };
+                }
+                #[doc(hidden)]
+                pub use __export_segno_workflow_exposures_0_2_0_cabi;
+                #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                struct _RetArea(
+                    [::core::mem::MaybeUninit<
+                        u8,
+                    >; 2 * ::core::mem::size_of::<*const u8>()],
+                );
+                static mut _RET_AREA: _RetArea = _RetArea(
+                    [::core::mem::MaybeUninit::uninit(); 2
+                        * ::core::mem::size_of::<*const u8>()],
+                );
+            }
             /// What a component offers.
             #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
             pub mod functions {
@@ -9266,15 +9414,18 @@ macro_rules! __export_module_with_descriptions_impl {
         exports::segno::workflow::commits::__export_segno_workflow_commits_0_2_0_cabi!($ty
         with_types_in $($path_to_types_root)*:: exports::segno::workflow::commits);
         $($path_to_types_root)*::
+        exports::segno::workflow::exposures::__export_segno_workflow_exposures_0_2_0_cabi!($ty
+        with_types_in $($path_to_types_root)*:: exports::segno::workflow::exposures);
+        $($path_to_types_root)*::
         exports::segno::workflow::functions::__export_segno_workflow_functions_0_2_0_cabi!($ty
         with_types_in $($path_to_types_root)*:: exports::segno::workflow::functions);
         const _ : () = { #[rustfmt::skip] #[cfg(target_arch = "wasm32")] #[unsafe
         (link_section =
         "component-type:wit-bindgen:0.61.1:segno:workflow@0.2.0:module-with-descriptions:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 5535] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 5641] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x90*\x01A\x02\x01A9\x01\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xfa*\x01A\x02\x01A;\x01\
 B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\x01\x01\
 k\x02\x01r\x03\x04codey\x07messages\x07details\x03\x04\0\x07failure\x03\0\x04\x01\
 q\x02\x07success\x01\x02\0\x07failure\x01\x05\0\x04\0\x07outcome\x03\0\x06\x01r\x02\
@@ -9391,18 +9542,20 @@ debounce\x03\0\x0d\x01ks\x01k\x09\x01k\x0b\x01k\x0e\x01r\x07\x08functions\x03key
 \x04\0\x0ffunction-limits\x03\0\x13\x01p\x14\x01@\0\0\x15\x04\0\x0fdescribe-limi\
 ts\x01\x16\x04\0\x1bsegno:workflow/limits@0.2.0\x05\x1c\x01B\x03\x01ps\x01@\0\0\0\
 \x04\0\x10describe-commits\x01\x01\x04\0\x1csegno:workflow/commits@0.2.0\x05\x1d\
-\x02\x03\0\0\x05event\x02\x03\0\0\x14function-description\x02\x03\0\0\x07context\
-\x02\x03\0\0\x10activity-context\x01B\x15\x02\x03\x02\x01\x01\x04\0\x07payload\x03\
-\0\0\x02\x03\x02\x01\x02\x04\0\x07outcome\x03\0\x02\x02\x03\x02\x01\x1e\x04\0\x05\
-event\x03\0\x04\x02\x03\x02\x01\x1f\x04\0\x14function-description\x03\0\x06\x02\x03\
-\x02\x01\x20\x04\0\x07context\x03\0\x08\x02\x03\x02\x01!\x04\0\x10activity-conte\
-xt\x03\0\x0a\x01p\x07\x01@\0\0\x0c\x04\0\x08describe\x01\x0d\x01@\x03\x08functio\
-ns\x05input\x01\x07context\x09\x01\0\x04\0\x05start\x01\x0e\x01@\x01\x05event\x05\
-\x01\0\x04\0\x06resume\x01\x0f\x01@\x03\x08functions\x05input\x01\x07context\x0b\
-\0\x03\x04\0\x07perform\x01\x10\x04\0\x1esegno:workflow/functions@0.2.0\x05\"\x04\
-\0-segno:workflow/module-with-descriptions@0.2.0\x04\0\x0b\x1e\x01\0\x18module-w\
-ith-descriptions\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-componen\
-t\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+\x01B\x05\x01r\x02\x08functions\x08protocols\x04\0\x08exposure\x03\0\0\x01p\x01\x01\
+@\0\0\x02\x04\0\x12describe-exposures\x01\x03\x04\0\x1esegno:workflow/exposures@\
+0.2.0\x05\x1e\x02\x03\0\0\x05event\x02\x03\0\0\x14function-description\x02\x03\0\
+\0\x07context\x02\x03\0\0\x10activity-context\x01B\x15\x02\x03\x02\x01\x01\x04\0\
+\x07payload\x03\0\0\x02\x03\x02\x01\x02\x04\0\x07outcome\x03\0\x02\x02\x03\x02\x01\
+\x1f\x04\0\x05event\x03\0\x04\x02\x03\x02\x01\x20\x04\0\x14function-description\x03\
+\0\x06\x02\x03\x02\x01!\x04\0\x07context\x03\0\x08\x02\x03\x02\x01\"\x04\0\x10ac\
+tivity-context\x03\0\x0a\x01p\x07\x01@\0\0\x0c\x04\0\x08describe\x01\x0d\x01@\x03\
+\x08functions\x05input\x01\x07context\x09\x01\0\x04\0\x05start\x01\x0e\x01@\x01\x05\
+event\x05\x01\0\x04\0\x06resume\x01\x0f\x01@\x03\x08functions\x05input\x01\x07co\
+ntext\x0b\0\x03\x04\0\x07perform\x01\x10\x04\0\x1esegno:workflow/functions@0.2.0\
+\x05#\x04\0-segno:workflow/module-with-descriptions@0.2.0\x04\0\x0b\x1e\x01\0\x18\
+module-with-descriptions\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-\
+component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
         };
     };
 }

@@ -9,6 +9,7 @@ use crate::{
     attempt,
     bindings::{
         exports::segno::workflow::{
+            exposures::Exposure,
             handlers::HandlerDescription,
             limits::FunctionLimits,
             messages::MessageDescription,
@@ -77,6 +78,11 @@ pub fn describe_limits(module: fn() -> Module) -> Vec<FunctionLimits> {
 #[doc(hidden)]
 pub fn describe_commits(module: fn() -> Module) -> Vec<String> {
     module().describe_commits()
+}
+
+#[doc(hidden)]
+pub fn describe_exposures(module: fn() -> Module) -> Vec<Exposure> {
+    module().describe_exposures()
 }
 
 #[doc(hidden)]

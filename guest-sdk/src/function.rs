@@ -50,6 +50,10 @@ pub trait Function: 'static {
     #[doc(hidden)]
     const COMMITS_EACH: bool = false;
 
+    /// True if its author offers it as a tool of the Model Context Protocol.
+    #[doc(hidden)]
+    const IS_MCP_TOOL: bool = false;
+
     /// The defaults of calls.
     fn defaults() -> Defaults;
 
@@ -238,6 +242,7 @@ pub struct Entry {
     pub(crate) access: Option<ObjectAccess>,
     pub(crate) runs_once: bool,
     pub(crate) commits_each: bool,
+    pub(crate) is_mcp_tool: bool,
     /// The list of its crate's functions.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) module: fn() -> Option<crate::Module>,
@@ -264,6 +269,7 @@ impl Entry {
             access: F::ACCESS,
             runs_once: F::RUNS_ONCE,
             commits_each: F::COMMITS_EACH,
+            is_mcp_tool: F::IS_MCP_TOOL,
             #[cfg(not(target_arch = "wasm32"))]
             module: F::module,
         }

@@ -155,12 +155,13 @@ pub mod __private {
     pub use crate::bindings;
     pub use crate::bindings::exports::segno::workflow::functions::Guest;
     pub use crate::bindings::exports::segno::workflow::{
-        commits, handlers, limits, messages, objects, runs,
+        commits, exposures, handlers, limits, messages, objects, runs,
     };
     pub use crate::bindings::segno::workflow::types;
     pub use crate::exports::{
-        describe, describe_commits, describe_handlers, describe_limits, describe_messages,
-        describe_objects, describe_runs, perform, query, resume, start, validate,
+        describe, describe_commits, describe_exposures, describe_handlers, describe_limits,
+        describe_messages, describe_objects, describe_runs, perform, query, resume, start,
+        validate,
     };
     pub use crate::function::Entry;
     #[cfg(feature = "graph")]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::bindings::exports::segno::workflow::exposures::Exposure;
 use crate::bindings::exports::segno::workflow::handlers::{HandlerDescription, HandlerKind};
 use crate::bindings::exports::segno::workflow::limits::FunctionLimits;
 use crate::bindings::segno::workflow::types as wit;
@@ -116,6 +117,15 @@ impl Module {
         commits.map(|entry| entry.name.to_owned()).collect()
     }
 
+    /// The protocols by which functions are offered.
+    #[doc(hidden)]
+    pub fn describe_exposures(&self) -> Vec<Exposure> {
+        let tools = self.functions.iter().filter(|entry| entry.is_mcp_tool);
+        tools
+            .map(|entry| Exposure { function: entry.name.to_owned(), protocol: "mcp".to_owned() })
+            .collect()
+    }
+
     /// Returns true if this query or update is in the list.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn lists(&self, entry: &HandlerEntry) -> bool {
@@ -189,7 +199,7 @@ macro_rules! module {
             static LISTS: [u8; NAME.len()] = $crate::__private::bytes(&[NAME]);
 
             use $crate::__private::{
-                Guest, bindings, commits, handlers, limits, messages, objects, runs, types,
+                Guest, bindings, commits, exposures, handlers, limits, messages, objects, runs, types,
             };
 
             struct Exports;
@@ -257,6 +267,12 @@ macro_rules! module {
             impl commits::Guest for Exports {
                 fn describe_commits() -> Vec<String> {
                     $crate::__private::describe_commits(segno_module)
+                }
+            }
+
+            impl exposures::Guest for Exports {
+                fn describe_exposures() -> Vec<exposures::Exposure> {
+                    $crate::__private::describe_exposures(segno_module)
                 }
             }
 

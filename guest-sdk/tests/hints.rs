@@ -160,7 +160,7 @@ fn a_limit_that_makes_no_sense_is_refused_at_its_place() {
             "workflow(limits(concurrency = 1))".to_owned(),
             workflow,
             "limits",
-            "expected `name`, `signals`, `promises`, `timeout`, `retry`, `limit` or `commit`",
+            "expected `name`, `signals`, `promises`, `timeout`, `retry`, `limit`, `commit` or `expose`",
         ),
     ]
     .into_iter()
@@ -179,7 +179,7 @@ fn a_limit_that_makes_no_sense_is_refused_at_its_place() {
 }
 
 #[test]
-fn a_commit_that_cannot_be_is_refused_at_its_place() {
+fn a_commit_or_an_offer_that_cannot_be_is_refused_at_its_place() {
     let workflow = "pub async fn order(_ctx: Context, id: u32) -> Result<u32> { Ok(id) }\n";
     let activity = "pub async fn ship(_ctx: ActivityContext, id: u32) -> Result<u32> { Ok(id) }\n";
     for (at, (attribute, function, place, what)) in [
@@ -190,6 +190,9 @@ fn a_commit_that_cannot_be_is_refused_at_its_place() {
             r#""always""#,
             r#"expected "each" or "gathered""#,
         ),
+        (r#"workflow(expose = "mcp")"#, workflow, "", ""),
+        (r#"activity(expose = "mcp")"#, activity, "", ""),
+        (r#"activity(expose = "http")"#, activity, r#""http""#, r#"expected "mcp""#),
         (
             r#"activity(commit = "each")"#,
             activity,

@@ -273,12 +273,24 @@ async fn an_agent_in_python_survives() {
 
 async fn survives(modules: &BuiltModules) {
     let mut agent = AgentHost::start(modules).await;
+    offers_its_conversation(&agent).await;
     talks(&agent).await;
     streams_tokens_before_the_answer_is_complete(&agent).await;
     answers_once_although_the_host_is_killed(&mut agent).await;
     stops_when_its_budget_is_spent(&agent).await;
     follows_a_tool_that_is_cancelled(&mut agent).await;
     summarises(&agent).await;
+}
+
+/// Assistants may have the function `say` as a tool.
+async fn offers_its_conversation(agent: &AgentHost) {
+    let modules = agent.host.client().modules().await.expect("there are modules").modules;
+    let functions = modules.iter().flat_map(|module| &module.description.functions);
+    let offered: Vec<_> = functions
+        .filter(|function| !function.expose.is_empty())
+        .map(|function| (function.name.as_str(), function.expose.as_slice()))
+        .collect();
+    assert_eq!(offered, [("Conversation/say", &["mcp".to_owned()][..])]);
 }
 
 /// A tool, two approvals, and a second agent.

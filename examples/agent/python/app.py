@@ -29,7 +29,7 @@ ROUNDS_MAX = 10
 class Conversation(Object):
     messages: State[list[Message]]
 
-    @exclusive
+    @exclusive(expose="mcp")
     async def say(self, text: str, ctx: Context) -> str:
         """Answers a text. The answer grows in the stream `answer` of this invocation."""
         messages = await compacted(await self.messages.get_or([]), ctx)

@@ -40,6 +40,7 @@ pub struct Conversation {
 #[segno::object]
 impl Conversation {
     /// Answers a text. The answer grows in the stream `answer` of this invocation.
+    #[exclusive(expose = "mcp")]
     async fn say(&mut self, ctx: Context, text: String) -> Result<String> {
         let known = self.messages.get().await?.unwrap_or_default();
         let mut history = compacted(&ctx, known).await?;

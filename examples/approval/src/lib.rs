@@ -56,7 +56,7 @@ pub struct Verdict {
 }
 
 /// Waits for a decision, collects comments, and reminds.
-#[segno::workflow(promises(decision: Decision), signals(comment: String))]
+#[segno::workflow(promises(decision: Decision), signals(comment: String), expose = "mcp")]
 pub async fn approval(ctx: Context, document: Document) -> Result<Verdict> {
     let mut decision = ctx.named_promise::<Decision>("decision").start();
     let mut signals = ctx.signals().named("comment");

@@ -839,8 +839,16 @@ function describedCommits(workflows) {
   });
 }
 
-/// The exports of a component: `functions`, `messages`, `objects`, `runs`, `handlers`, `limits` and `commits`. A function is
-/// `{ run, summary?, input?, output?, promises?, signals?, timeoutMs?, retry?, limit?, commit? }`, where `input` and `output` are JSON schemas,
+function describedExposures(functions) {
+  return Object.entries(functions).flatMap(([name, { expose }]) => {
+    if (expose === undefined) return [];
+    if (expose !== 'mcp') throw new Error(`\`expose\` of \`${name}\` is \`${expose}\`: write 'mcp'`);
+    return [{ function: name, protocol: expose }];
+  });
+}
+
+/// The exports of a component: `functions`, `messages`, `objects`, `runs`, `handlers`, `limits`, `commits` and `exposures`. A function is
+/// `{ run, summary?, input?, output?, promises?, signals?, timeoutMs?, retry?, limit?, commit?, expose? }`, where `input` and `output` are JSON schemas,
 /// `promises` and `signals` are objects of them by name, and `signals: true` takes any.
 ///
 /// `objects` has, by kind of object, workflows that share the state of one key: `{ Cart: { add: { run }, total: { run, shared: true } } }`
@@ -859,6 +867,9 @@ function describedCommits(workflows) {
 ///
 /// `commit: 'each'` of a workflow: the host commits the result of each `run`, and the outcome of each call, before the workflow
 /// goes on. For it, export `commits`, and all that is described before it.
+///
+/// `expose: 'mcp'` offers the function as a tool of assistants (`segno mcp --expose MODULE`). For it, export `exposures`, and all that is
+/// described before it.
 export function module({ workflows: plain = {}, activities = {}, objects = {} }) {
   const workflows = withObjects(plain, objects);
   for (const [name, { run }] of [...Object.entries(workflows), ...Object.entries(activities)]) {
@@ -930,6 +941,7 @@ export function module({ workflows: plain = {}, activities = {}, objects = {} })
   };
   const limits = { describeLimits: () => describedLimits({ ...workflows, ...activities }) };
   const commits = { describeCommits: () => describedCommits(workflows) };
+  const exposures = { describeExposures: () => describedExposures({ ...workflows, ...activities }) };
   const messages = { describeMessages: () => describedMessages(workflows) };
-  return { functions, messages, objects: { describeObjects }, runs: { describeRuns }, handlers, limits, commits };
+  return { functions, messages, objects: { describeObjects }, runs: { describeRuns }, handlers, limits, commits, exposures };
 }

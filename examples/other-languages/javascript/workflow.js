@@ -77,10 +77,11 @@ async function delivery(_, segno) {
   return { to: await segno.state.get('to'), by: (await segno.promiseOf('signed').peek()) ?? null };
 }
 
-export const { functions, messages, objects, runs, handlers, limits, commits } = module({
+export const { functions, messages, objects, runs, handlers, limits, commits, exposures } = module({
   workflows: {
     offer: {
       summary: 'Offers a basket of goods.',
+      expose: 'mcp',
       input: { type: 'object', properties: { goods, pause_ms: { type: 'integer', minimum: 0 } }, required: ['goods'] },
       run: offer,
       queries: { step: { summary: 'Which step it is at.', output: { type: 'string' }, run: step } },

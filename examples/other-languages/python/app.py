@@ -2,9 +2,10 @@
 killed, and a total. While it is made, the offer can be asked for its step, and told to be cheaper. And baskets, which are
 objects: each customer's is kept between calls."""
 
-# `Commits`, `Functions`, `Handlers`, `Limits`, `Messages`, `Objects` and `Runs` are what the host calls.
+# `Commits`, `Exposures`, `Functions`, `Handlers`, `Limits`, `Messages`, `Objects` and `Runs` are what the host calls.
 from segno import (  # noqa: F401
     Commits,
+    Exposures,
     Failure,
     Functions,
     Handlers,

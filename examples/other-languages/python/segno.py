@@ -26,6 +26,10 @@ from wit_world.imports import signals as _told_signals
 from wit_world.imports import state as _state
 
 try:
+    from wit_world.exports import exposures as _exposures
+except ImportError:
+    _exposures = None  # The module that is built has no `Exposures`.
+try:
     from wit_world.exports import handlers as _handlers
 except ImportError:
     _handlers = None  # The module that is built has no `Handlers`.
@@ -818,9 +822,9 @@ def _function(kind):
 
 
 #: Decorators: `@workflow(input=SCHEMA, output=SCHEMA, promises={NAME: SCHEMA}, signals={NAME: SCHEMA}, timeout_ms=…,
-#: retry=retry(…), limit=limit(…), commit="each")`, all of it optional; `signals=True` takes any. With `commit="each"`, the host
+#: retry=retry(…), limit=limit(…), commit="each", expose="mcp")`, all of it optional; `signals=True` takes any. With `commit="each"`, the host
 #: commits the result of each `run`, and the outcome of each call, before the workflow goes on. It asks for it by `Commits`:
-#: `from segno import Commits` in the module that is built.
+#: `from segno import Commits` in the module that is built. `expose="mcp"` offers the function as a tool of assistants, by `Exposures`.
 workflow = _function(types.FunctionKind.WORKFLOW)
 activity = _function(types.FunctionKind.ACTIVITY)
 
@@ -1077,6 +1081,17 @@ class Commits:
             if mode not in ("each", "gathered"):
                 raise ValueError(f"`commit` of `{name}` is {mode!r}: write 'each' or 'gathered'")
         return [name for name, mode in modes.items() if mode == "each"]
+
+
+class Exposures:
+    """The protocols by which functions are offered: `from segno import Exposures` in the module that is built."""
+
+    def describe_exposures(self):
+        offers = {name: about["expose"] for name, (_, _, about) in _functions.items() if "expose" in about}
+        for name, protocol in offers.items():
+            if protocol != "mcp":
+                raise ValueError(f"`expose` of `{name}` is {protocol!r}: write 'mcp'")
+        return [_exposures.Exposure(name, protocol) for name, protocol in offers.items()]
 
 
 class Functions:

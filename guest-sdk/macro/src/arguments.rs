@@ -27,6 +27,7 @@ pub(crate) struct AttributeArguments {
     retry: Option<Vec<TokenStream>>,
     limit: Option<LimitArguments>,
     pub commit: Option<CommitArgument>,
+    is_mcp_tool: bool,
 }
 
 /// `commit = "each"` or `commit = "gathered"`.
@@ -83,6 +84,15 @@ impl AttributeArguments {
         })
     }
 
+    /// The constant `IS_MCP_TOOL` of `segno::Function`. `None` if the function is not offered.
+    pub(crate) fn is_mcp_tool(&self) -> Option<TokenStream> {
+        self.is_mcp_tool.then(|| {
+            quote!(
+                const IS_MCP_TOOL: bool = true;
+            )
+        })
+    }
+
     /// The method `limits` of `segno::Function`. `None` if the function has no limit.
     pub(crate) fn limits(&self) -> Option<TokenStream> {
         self.limit.as_ref().map(LimitArguments::method)
@@ -116,10 +126,11 @@ impl Parse for AttributeArguments {
                     }
                 }
                 "commit" => arguments.commit = Some(commit(key, input)?),
+                "expose" => arguments.is_mcp_tool = exposed(input)?,
                 _ => {
                     return Err(syn::Error::new(
                         key.span(),
-                        "expected `name`, `signals`, `promises`, `timeout`, `retry`, `limit` or `commit`",
+                        "expected `name`, `signals`, `promises`, `timeout`, `retry`, `limit`, `commit` or `expose`",
                     ));
                 }
             }
@@ -191,6 +202,16 @@ fn commit(key: Ident, input: ParseStream) -> syn::Result<CommitArgument> {
         _ => return Err(syn::Error::new(mode.span(), "expected \"each\" or \"gathered\"")),
     };
     Ok(CommitArgument { key, is_each })
+}
+
+/// Parses `= "mcp"`.
+fn exposed(input: ParseStream) -> syn::Result<bool> {
+    input.parse::<Token![=]>()?;
+    let protocol: LitStr = input.parse()?;
+    match &*protocol.value() {
+        "mcp" => Ok(true),
+        _ => Err(syn::Error::new(protocol.span(), "expected \"mcp\"")),
+    }
 }
 
 fn number(input: ParseStream) -> syn::Result<f64> {

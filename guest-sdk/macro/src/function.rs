@@ -170,6 +170,7 @@ impl Implementation<'_> {
         };
         let (defaults, messages) = (self.arguments.defaults(), self.arguments.messages());
         let (limits, commits_each) = (self.arguments.limits(), self.arguments.commits_each());
+        let is_mcp_tool = self.arguments.is_mcp_tool();
         quote! {
             #[doc(hidden)]
             #[derive(Clone, Copy)]
@@ -185,6 +186,7 @@ impl Implementation<'_> {
                 const SUMMARY: ::core::option::Option<&'static str> = #summary;
 
                 #commits_each
+                #is_mcp_tool
 
                 fn defaults() -> ::segno::Defaults {
                     #defaults

@@ -31,6 +31,8 @@ use crate::{arguments::AttributeArguments, function::DurableKind};
 /// - `commit = "each"`: the host commits the result of each `run`, and the outcome of each call,
 ///   before the workflow receives it. By default (`"gathered"`) one commit covers several of them,
 ///   and the commands that follow.
+/// - `expose = "mcp"`: offers the function as a tool of the Model Context Protocol. It is one where
+///   an operator takes the offers of the module: `segno mcp --expose MODULE`.
 ///
 /// # Limits
 ///

@@ -81,6 +81,7 @@ fn described(report: ModuleReport) -> ModuleDescription {
         }),
         limit: function.limit,
         commits_each: function.commits_each,
+        expose: function.expose,
     });
     ModuleDescription {
         functions: functions.collect(),
@@ -156,6 +157,9 @@ fn rejected(invalid: &InvalidComponent) -> ComponentRefusal {
         }
         InvalidComponent::BadCommit { function, .. } => {
             ("invalid-commit", Some(json!({ "function": function })))
+        }
+        InvalidComponent::BadExposure { function, protocol, .. } => {
+            ("invalid-exposure", Some(json!({ "function": function, "protocol": protocol })))
         }
         InvalidComponent::Host(_) => ("not-checked", None),
     };

@@ -101,6 +101,7 @@ impl ComponentInspector for FirstWordInspector {
             retry: None,
             limit: (name == "limited").then(limit),
             commits_each: false,
+            expose: Vec::new(),
         };
         Ok(ModuleDescription {
             functions: names.split_whitespace().map(function).collect(),

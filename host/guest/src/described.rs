@@ -6,7 +6,8 @@ use wasmtime::Store;
 
 use super::{
     FunctionDescription, FunctionKind, FunctionLimits, GuestError, HandlerDescription,
-    MessageDescription, ObjectAccess, exports::GuestExports, workflow::WorkflowState,
+    MessageDescription, ObjectAccess, exports::GuestExports, exposures::DeclaredExposure,
+    workflow::WorkflowState,
 };
 use segno_core::address::ObjectFunctionPath;
 
@@ -24,6 +25,8 @@ pub(super) struct ComponentDescription {
     pub(super) limits: Vec<FunctionLimits>,
     /// Names of the workflows whose results are committed one by one.
     pub(super) commits: Vec<String>,
+    /// Protocols by which its functions are offered.
+    pub(super) exposures: Vec<DeclaredExposure>,
 }
 
 /// The function that an execution runs, with the object it belongs to.
@@ -52,6 +55,7 @@ impl ComponentDescription {
             handlers: exports.describe_handlers(store).await?,
             limits: exports.describe_limits(store).await?,
             commits,
+            exposures: exports.describe_exposures(store).await?,
         })
     }
 
@@ -81,6 +85,8 @@ impl ComponentDescription {
         let of_handlers = self.handlers.iter().map(handler).sum();
         let of_limits = self.limits.iter().map(FunctionLimits::size).sum();
         let of_commits = self.commits.iter().map(String::len).sum();
+        let exposure = |of: &DeclaredExposure| of.function.len() + of.protocol.len();
+        let of_exposures = self.exposures.iter().map(exposure).sum();
         for (what, size) in [
             ("description", of_functions),
             ("description of messages", of_messages),
@@ -89,6 +95,7 @@ impl ComponentDescription {
             ("description of queries and updates", of_handlers),
             ("description of limits", of_limits),
             ("description of commits", of_commits),
+            ("description of exposures", of_exposures),
         ] {
             if size > limit {
                 return Err(GuestError::OutputTooLarge { what: what.into(), size, limit });
@@ -177,6 +184,7 @@ mod tests {
             handlers: Vec::new(),
             limits: Vec::new(),
             commits: Vec::new(),
+            exposures: Vec::new(),
             objects: vec![ObjectFunction {
                 function: "Cart/total".to_owned(),
                 access: ObjectAccess::Shared,

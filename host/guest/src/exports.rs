@@ -16,6 +16,7 @@ use super::{
     ActivityContext, Context, DescribedFunction, Event, Failure, FunctionLimits,
     HandlerDescription, MessageDescription, ObjectFunction, Outcome, Payload,
     border::{failure_is_json, outcome_is_json},
+    exposures::DeclaredExposure,
     interpreter::{InstanceMemory, Interpreter, SourceLines},
     mapped::with_image,
     snapshot::{InstanceAccess, ModuleImage},
@@ -47,6 +48,7 @@ struct ExportIndices {
     describe_runs: Option<ComponentExportIndex>,
     describe_limits: Option<ComponentExportIndex>,
     describe_commits: Option<ComponentExportIndex>,
+    describe_exposures: Option<ComponentExportIndex>,
     handlers: Option<HandlerIndices>,
     load: Option<ComponentExportIndex>,
 }
@@ -102,6 +104,11 @@ impl<T: Send + 'static> LinkedComponent<T> {
                 &pre,
                 "commits",
                 "describe-commits",
+            )?,
+            describe_exposures: offered::<T, (), (Vec<DeclaredExposure>,)>(
+                &pre,
+                "exposures",
+                "describe-exposures",
             )?,
             handlers: HandlerIndices::of(&pre)?,
             load: offered::<T, Sources, (Result<(), String>,)>(&pre, "loader", "load")?,
@@ -219,6 +226,17 @@ impl GuestExports {
         store: &mut Store<T>,
     ) -> wasmtime::Result<Vec<String>> {
         let Some(place) = self.places.describe_commits else { return Ok(Vec::new()) };
+        let (described,) = self.call(store, place, ()).await?;
+        Ok(described)
+    }
+
+    /// Describes the protocols by which functions are offered. Empty if the component does not export
+    /// the description.
+    pub(super) async fn describe_exposures<T: Send + 'static>(
+        &self,
+        store: &mut Store<T>,
+    ) -> wasmtime::Result<Vec<DeclaredExposure>> {
+        let Some(place) = self.places.describe_exposures else { return Ok(Vec::new()) };
         let (described,) = self.call(store, place, ()).await?;
         Ok(described)
     }

@@ -139,6 +139,9 @@ pub enum InvalidComponent {
     /// Commits are described for an unknown function, for an activity, or twice.
     #[error("the results of `{function}` cannot be committed one by one: {reason}")]
     BadCommit { function: String, reason: &'static str },
+    /// An offer is described for an unknown function, by a protocol without a proper name, or twice.
+    #[error("`{function}` cannot be offered by `{protocol}`: {reason}")]
+    BadExposure { function: String, protocol: String, reason: String },
     /// The host could not check the component; nothing is known about it.
     #[error("the component could not be checked: {0}")]
     Host(String),

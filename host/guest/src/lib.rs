@@ -67,6 +67,7 @@ mod activity;
 mod blobs;
 mod described;
 mod exports;
+mod exposures;
 mod function_description;
 mod function_limits;
 mod function_reports;

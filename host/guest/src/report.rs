@@ -89,6 +89,9 @@ pub struct FunctionReport {
     /// True if the host commits each result before the workflow receives it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub commits_each: bool,
+    /// Protocols by which the author offers it to others, such as `mcp`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expose: Vec<String>,
 }
 
 /// The access of a function to its object.
@@ -180,6 +183,7 @@ impl FunctionReport {
             retry: function.retry.as_ref().map(RetryReport::from),
             limit: None,
             commits_each: false,
+            expose: Vec::new(),
         })
     }
 }

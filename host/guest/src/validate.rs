@@ -9,6 +9,7 @@ use wasmtime::component::{Component, types::ComponentItem};
 
 use super::{
     FunctionDescription, GuestError, HandlerDescription, HandlerKind,
+    exposures::with_exposures,
     function_limits::with_limits,
     function_reports::{described, with_commits, with_messages, with_objects, with_runs},
     handlers::with_handlers,
@@ -97,6 +98,7 @@ async fn compiled(
     let functions = with_runs(with_objects(functions, &said.objects)?, &said.runs)?;
     let functions = with_handlers(functions, said.handlers.clone())?;
     let functions = with_commits(functions, &said.commits)?;
+    let functions = with_exposures(functions, &said.exposures)?;
     Ok(ModuleReport {
         digest: digest.to_string(),
         size,

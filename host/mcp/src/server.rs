@@ -1,6 +1,6 @@
 //! The server: requests of the protocol, answered by tools, resources and prompts.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -14,7 +14,7 @@ use rmcp::{
 };
 use segno_client::Client;
 use segno_env::Env;
-use serde_json::json;
+use serde_json::{Number, json};
 
 use super::{
     access::{HostAccess, SegnoCommand, WritePermission},
@@ -33,6 +33,8 @@ pub struct McpOptions {
     pub permission: WritePermission,
     /// Functions that are tools.
     pub exposed: Vec<ExposedPattern>,
+    /// Budget of each call of such a function: limits by unit. Empty if it has none of its own.
+    pub budget: BTreeMap<String, Number>,
 }
 
 /// A server for one session.
@@ -40,6 +42,7 @@ pub struct McpOptions {
 pub struct McpServer {
     access: HostAccess,
     exposed: Arc<[ExposedPattern]>,
+    budget: Arc<BTreeMap<String, Number>>,
     running: Arc<RunningCalls>,
 }
 
@@ -53,7 +56,8 @@ impl McpServer {
         options: McpOptions,
     ) -> Self {
         let access = HostAccess { client, env, command, permission: options.permission };
-        Self { access, exposed: options.exposed.into(), running: Arc::default() }
+        let McpOptions { exposed, budget, .. } = options;
+        Self { access, exposed: exposed.into(), budget: budget.into(), running: Arc::default() }
     }
 
     /// A server for another session with the same host.
@@ -99,7 +103,8 @@ impl McpServer {
         let Some(function) = functions.iter().find(|it| it.name == request.name) else {
             return Err(unknown_tool(&request.name));
         };
-        let call = ExposedCall { access: &self.access, function, running: &self.running, context };
+        let Self { access, budget, running, .. } = self;
+        let call = ExposedCall { access, function, budget, running, context };
         let called = call.run(request.arguments.unwrap_or_default()).await?;
         Ok(called.unwrap_or_else(|failure| failure.result(available)))
     }

@@ -129,6 +129,10 @@ pub struct Function {
     /// of each call, before the workflow receives it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub commits_each: bool,
+    /// Protocols by which the author offers the function to others, such as `mcp`. An operator
+    /// decides whose offers are taken.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expose: Vec<String>,
 }
 
 /// A function's access to the object to which it belongs.

@@ -197,6 +197,9 @@ pub(super) fn function_table(module: &ModuleDescription) -> TextTable {
         if function.commits_each {
             table.row(["", "commit", "each result by itself"].map(TextCell::from));
         }
+        for protocol in &function.expose {
+            table.row(["", "offered", protocol].map(TextCell::from));
+        }
         for handler in &function.handlers {
             table.row([
                 TextCell::from(format!("  {}", handler.name)),

@@ -19,6 +19,7 @@ RECORDS = {
 EXPORTS = {
     "messages": {"MessageDescription": "function kind name schema"},
     "objects": {"ObjectFunction": "function access"},
+    "exposures": {"Exposure": "function protocol"},
     "handlers": {"HandlerDescription": "function kind name summary input_schema output_schema"},
     "limits": {
         "Rate": "count period_ms burst", "Bounds": "concurrency rate", "Priority": "path order", "Debounce": "period_ms longest_ms",

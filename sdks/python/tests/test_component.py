@@ -31,7 +31,7 @@ from segno_sdk.core import guards, logs
 from . import fake_component
 
 
-@activity(retry=Retry(max_attempts=3), limit=Limit(rate="10/s", singleton=None, concurrency=2))
+@activity(retry=Retry(max_attempts=3), limit=Limit(rate="10/s", singleton=None, concurrency=2), expose="mcp")
 def fetch(url: str, ctx: ActivityContext) -> str:
     """Fetches.
 
@@ -43,7 +43,7 @@ def fetch(url: str, ctx: ActivityContext) -> str:
     return http.get(url).text + str(ctx.last_progress())
 
 
-@workflow(signals={"go": int}, promises={"answer": bool}, timeout="1h", commit="each")
+@workflow(signals={"go": int}, promises={"answer": bool}, timeout="1h", commit="each", expose="mcp")
 async def order(number: int, ctx: Context) -> list[object]:
     got = await ctx.signal("go", int)
     return [number, got, await ctx.call(fetch, "https://example.org", timeout="1m")]
@@ -93,7 +93,7 @@ class Cart(Object):
 
 
 class Run(Object):
-    @once(commit="each")
+    @once(commit="each", expose="mcp")
     async def run(self) -> str:
         return self.key
 
@@ -212,6 +212,8 @@ def test_the_module_is_described(host: Host, exports: dict[str, Any]) -> None:
     assert exports["Runs"].describe_runs() == ["Run/run"]
     assert [one.name for one in exports["Handlers"].describe_handlers()] == ["status"]
     assert exports["Commits"].describe_commits() == ["order", "Run/run"]
+    offers = exports["Exposures"].describe_exposures()
+    assert [(one.function, one.protocol) for one in offers] == [("fetch", "mcp"), ("order", "mcp"), ("Run/run", "mcp")]
     (limit,) = exports["Limits"].describe_limits()
     assert (limit.function, limit.per_key.concurrency, limit.per_key.rate.period_ms) == ("fetch", 2, 1_000)
 

@@ -301,6 +301,11 @@ export interface Function {
    * of each call, before the workflow receives it.
    */
   commitsEach?: boolean | undefined;
+  /**
+   * Protocols by which the author offers the function to others, such as `mcp`. An operator
+   * decides whose offers are taken.
+   */
+  expose?: string[] | undefined;
   /** Queries and updates that the function answers, during its execution and afterwards. */
   handlers?: Handler[] | undefined;
   /** The JSON schema of its input. */

@@ -13,7 +13,7 @@ export type {
   SignalOptions,
   WorkflowContext,
 } from './core/context.js';
-export { type Activity, type Answer, type Callable, type CommitMode, type FunctionOptions, type Remote, type Workflow, remote } from './core/definition.js';
+export { type Activity, type Answer, type Callable, type CommitMode, type Exposure, type FunctionOptions, type Remote, type Workflow, remote } from './core/definition.js';
 export type { Duration, Instant } from './core/duration.js';
 export type { FileEntry } from './core/engine.js';
 export { Code, Failure } from './core/failure.js';

@@ -11,6 +11,7 @@ test('the exports of the entry file are the module', () => {
       name: 'place-order',
       timeout: '1d',
       commit: 'each',
+      expose: 'mcp',
       signals: { approved: json({ type: 'boolean' }) },
       promises: { paid: z.string() },
       shared: () => ({ step: 1 }),
@@ -19,7 +20,7 @@ test('the exports of the entry file are the module', () => {
     },
     async () => {},
   );
-  const Cart = object({ state: { items: mapOf(z.int()) } }, ({ once, shared }) => ({ run: once({ commit: 'each' }, async () => {}), list: shared({ commit: 'gathered' }, async () => []) }));
+  const Cart = object({ state: { items: mapOf(z.int()) } }, ({ once, shared }) => ({ run: once({ commit: 'each', expose: 'mcp' }, async () => {}), list: shared({ commit: 'gathered' }, async () => []) }));
   const module = new Module({ charge, order, Cart, again: charge, helper: () => 1, PRICES: { a: 1 } });
   assert.deepEqual([...module.functions.keys()], ['charge', 'place-order', 'Cart/run', 'Cart/list']);
   const [described, second] = module.describe();
@@ -37,12 +38,14 @@ test('the exports of the entry file are the module', () => {
   assert.deepEqual(module.handlers().map(({ kind, name }) => `${kind} ${name}`), ['query step', 'update next']);
   assert.equal(module.limits()[0].perKey.concurrency, 1);
   assert.deepEqual(module.commits(), ['place-order', 'Cart/run']);
+  assert.deepEqual(module.exposures(), [{ function: 'place-order', protocol: 'mcp' }, { function: 'Cart/run', protocol: 'mcp' }]);
 });
 
 test('definitions that make no sense are refused where they are made', () => {
   const rows = [
     [() => activity({ input: z.int() }), /`activity` takes the function itself as its last argument/],
     [() => workflow({ commit: 'always' }, async () => {}), /`commit` is "always": write 'each' or 'gathered'/],
+    [() => activity({ expose: 'http' }, async () => {}), /`expose` is "http": write 'mcp'/],
     [() => activity({ commit: 'each' }, async () => {}), /`activity` has no option `commit`/],
     [() => workflow({ retry: {} }, async () => {}), /`workflow` has no option `retry`/],
     [() => activity({ signal: {} }, async () => {}), /`activity` has no option `signal`/],

@@ -175,7 +175,7 @@ async fn progress(session: &mut Session, part: &str) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_exposed_function_runs_as_a_durable_execution() {
     let host = host().await;
-    let exposed = ["--expose", "approval/approval", "--expose", "hello/*", "--expose", "gone/*"];
+    let exposed = ["--expose", "approval", "--expose", "hello/*", "--expose", "gone/*"];
     let mut session = Session::begin(&host.client().server(), &exposed).await;
     let list = session.request("tools/list", json!({})).await;
     let tools = list["result"]["tools"].as_array().expect("tools");
@@ -186,7 +186,7 @@ async fn an_exposed_function_runs_as_a_durable_execution() {
     assert!(approval_tool["outputSchema"]["properties"]["output"].is_object(), "{approval_tool}");
     let about = approval_tool["description"].as_str().unwrap_or_default();
     assert!(about.starts_with("Waits for a decision, collects comments, and reminds."), "{about}");
-    assert!(tool("approval_remind").is_none(), "only what is named is exposed");
+    assert!(tool("approval_remind").is_none(), "only what the module offers is exposed");
     assert_eq!(tool_of("hello_hello")["inputSchema"]["properties"]["input"]["type"], "string");
 
     // A short one answers with its output, under a fresh id.

@@ -24,6 +24,7 @@ export const Conversation = object({ state: { messages: z.array(Message) } }, ({
       summary: 'Answers a text. The answer grows in the stream `answer` of this invocation.',
       input: z.string(),
       output: z.string(),
+      expose: 'mcp',
     },
     async (text, ctx) => {
       const history = await compacted((await ctx.state.get('messages')) ?? [], ctx);

@@ -207,7 +207,7 @@ const parts = sdk
           // Before the entry file, which then finds the globals in place.
           "import { component } from '@segno/sdk/component';",
           `import * as exports from ${JSON.stringify(whole)};`,
-          'export const { functions, messages, objects, runs, handlers, limits, commits } = component(exports);',
+          'export const { functions, messages, objects, runs, handlers, limits, commits, exposures } = component(exports);',
         ].join('\n'),
       },
       // QuickJS knows the rest of the language.

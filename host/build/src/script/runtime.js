@@ -46,7 +46,7 @@ export const loader = {
     module = globalThis.segnoModule;
     wipe(sources.reduce((bytes, [, content]) => bytes + content.length, 0));
     if (!module?.functions) {
-      throw 'the source exports no `functions`: end it with `export const { functions, messages, objects, runs, handlers, limits, commits } = module({ workflows, activities });`';
+      throw 'the source exports no `functions`: end it with `export const { functions, messages, objects, runs, handlers, limits, commits, exposures } = module({ workflows, activities });`';
     }
   },
 };
@@ -101,6 +101,7 @@ export const objects = { describeObjects: () => module.objects?.describeObjects(
 export const runs = { describeRuns: () => module.runs?.describeRuns() ?? [] };
 export const limits = { describeLimits: () => module.limits?.describeLimits() ?? [] };
 export const commits = { describeCommits: () => module.commits?.describeCommits() ?? [] };
+export const exposures = { describeExposures: () => module.exposures?.describeExposures() ?? [] };
 export const handlers = {
   describeHandlers: () => module.handlers?.describeHandlers() ?? [],
   query: (name, input) => module.handlers.query(name, input),

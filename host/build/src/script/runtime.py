@@ -54,7 +54,7 @@ ABSENT = {
 }
 
 NO_FUNCTIONS = (
-    "app.py has no `Functions`, which the host calls: `from segno import Functions, Messages, Objects, Runs, Handlers, Limits, Commits`"
+    "app.py has no `Functions`, which the host calls: `from segno import Functions, Messages, Objects, Runs, Handlers, Limits, Commits, Exposures`"
 )
 
 # The compiled modules of the standard library, packed, by path.
@@ -263,7 +263,7 @@ class Loader:
             segno_files.loading = False
         if not hasattr(module, "Functions"):
             raise Err(NO_FUNCTIONS)
-        for export in (Functions, Messages, Objects, Runs, Handlers, Limits, Commits):
+        for export in (Functions, Messages, Objects, Runs, Handlers, Limits, Commits, Exposures):
             # A source for an older shim lacks those that came later.
             made = getattr(module, export.__name__, object)()
             for name in dir(made):
@@ -323,4 +323,9 @@ class Limits:
 
 class Commits:
     def describe_commits(self):
+        return []
+
+
+class Exposures:
+    def describe_exposures(self):
         return []

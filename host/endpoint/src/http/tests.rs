@@ -36,6 +36,7 @@ fn endpoint() -> Arc<Endpoint> {
         retry: None,
         limit: None,
         commits_each: false,
+        expose: Vec::new(),
     };
     let digest = Digest::of(b"a component");
     let report = ModuleReport {

@@ -201,6 +201,7 @@ pub(super) mod tests {
             retry: None,
             limit: None,
             commits_each: false,
+            expose: Vec::new(),
         };
         ModuleReport {
             digest: "ab".repeat(32),

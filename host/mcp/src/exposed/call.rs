@@ -1,7 +1,7 @@
 //! A call of an exposed function: start, progress, cancellation, result.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -17,7 +17,7 @@ use segno_model::{
     Invocation, InvocationOutcome, InvocationState, StartInvocation, Wait, WaitKind,
 };
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::ExposedFunction;
@@ -90,6 +90,8 @@ struct ExposedResult {
 pub(crate) struct ExposedCall<'a> {
     pub(crate) access: &'a HostAccess,
     pub(crate) function: &'a ExposedFunction,
+    /// Limits by unit.
+    pub(crate) budget: &'a BTreeMap<String, Number>,
     pub(crate) running: &'a RunningCalls,
     pub(crate) context: &'a RequestContext<RoleServer>,
 }
@@ -110,7 +112,9 @@ impl ExposedCall<'_> {
             Ok(target) => target,
             Err(failure) => return Ok(Err(failure)),
         };
-        let start = StartInvocation { id: Some(id), target, input, ..StartInvocation::default() };
+        let budget = self.budget.clone();
+        let start =
+            StartInvocation { id: Some(id), target, input, budget, ..StartInvocation::default() };
         Ok(self.execute(start, &running.cancelled).await)
     }
 

@@ -37,7 +37,7 @@ fn exposed(modules: &[Module], patterns: &[ExposedPattern]) -> Vec<ExposedFuncti
     for module in modules {
         for alias in &module.aliases {
             for function in &module.description.functions {
-                if patterns.iter().any(|pattern| pattern.matches(alias, &function.name)) {
+                if patterns.iter().any(|pattern| pattern.matches(alias, function)) {
                     let exposed = ExposedFunction::new(alias, function.clone());
                     found.insert((alias.clone(), function.name.clone()), exposed);
                 }

@@ -1,12 +1,15 @@
 //! A host with canned answers, and a session of the protocol with it, in one process.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use async_trait::async_trait;
 use rmcp::ServiceExt as _;
 use segno_client::{Client, LocalHost};
 use segno_env::Env;
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 use tokio::io::{
     AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
     duplex, split,
@@ -216,7 +219,8 @@ impl McpSession {
         let host = Arc::new(FakeHost::default());
         let client = Client::local(host.clone()).expect("a client");
         let exposed = exposed.iter().map(|text| text.parse().expect("a pattern")).collect();
-        let options = McpOptions { permission, exposed };
+        let budget = BTreeMap::from([("tokens".to_owned(), Number::from(900))]);
+        let options = McpOptions { permission, exposed, budget };
         let env = Env::system();
         let server = McpServer::new(client, env.clone(), Arc::new(EchoingCommand), options);
         let (ours, theirs) = duplex(1 << 20);

@@ -268,6 +268,7 @@ async fn an_exposed_function_is_a_durable_execution() {
     assert!(message.contains("waits for order-1001/p/approved"), "{next}");
     let [(_, body)] = session.host.requests("POST /v1/invocations").try_into().expect("a start");
     assert_eq!(body["id"], "mcp-shop_order-k1");
+    assert_eq!(body["budget"], json!({"tokens": 900}));
     assert_eq!((&body["target"], &body["input"]), (&json!("shop/order"), &json!({"order": "7"})));
     let cancelled =
         json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});

@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 
 use self::own_command::OwnCommand;
 use super::{
-    CliError, Console, Exit,
+    CliError, Console, Exit, budget,
     logging::{self, LogFormat},
     serve::taken,
 };
@@ -32,6 +32,7 @@ Examples:
   segno mcp --server https://segno.example.org --token \"$(cat token)\"
   segno mcp --allow-writes
   segno mcp --expose shop/order --expose 'reports/*'
+  segno mcp --expose agent --budget tokens=50000    # what the author of this module offers
   segno mcp --http 127.0.0.1:7788             # at http://127.0.0.1:7788/mcp
 
 The page mcp.html of `segno docs` says how assistants are set up, and what the tools do.")]
@@ -42,10 +43,15 @@ pub(super) struct McpArgs {
     /// Allow only tools that read, which is the default
     #[arg(long)]
     read_only: bool,
-    /// Function that is a tool itself, or all of a module; may be repeated. A call starts an
-    /// execution, with or without --allow-writes
-    #[arg(long = "expose", value_name = "MODULE/FUNCTION|MODULE/*")]
+    /// Functions that are tools themselves; may be repeated. MODULE/FUNCTION is one, MODULE/* are all
+    /// of a module, MODULE those that the module offers (`expose = "mcp"` in its source), and * those
+    /// that any module offers. A call starts an execution, with or without --allow-writes
+    #[arg(long = "expose", value_name = "MODULE[/FUNCTION]")]
     exposed: Vec<ExposedPattern>,
+    /// Limit of what each call of such a function may cost, as in tokens=100000, money=2.5 or
+    /// calls=20; may be repeated
+    #[arg(long = "budget", value_name = "UNIT=AMOUNT", requires = "exposed")]
+    budget: Vec<String>,
     /// Serve streamable HTTP on this address, at /mcp, in place of standard input and output. If
     /// there is a token for the host, clients must send it, too; beyond this machine they need one
     #[arg(long, value_name = "ADDR")]
@@ -69,7 +75,8 @@ impl McpArgs {
             true => WritePermission::Allowed,
             false => WritePermission::ReadOnly,
         };
-        let options = McpOptions { permission, exposed: self.exposed };
+        let budget = budget::read(&self.budget)?;
+        let options = McpOptions { permission, exposed: self.exposed, budget };
         let env = Env::system();
         let command = Arc::new(OwnCommand);
         let server = McpServer::new(client, env.clone(), command, options);

@@ -458,6 +458,10 @@ class Function(TypedDict):
     """True if the module declares that the host commits the result of each `run`, and the outcome
     of each call, before the workflow receives it.
     """
+    expose: NotRequired[list[str]]
+    """Protocols by which the author offers the function to others, such as `mcp`. An operator
+    decides whose offers are taken.
+    """
     handlers: NotRequired[list[Handler]]
     """Queries and updates that the function answers, during its execution and afterwards."""
     input_schema: NotRequired[Json]

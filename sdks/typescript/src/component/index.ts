@@ -23,6 +23,7 @@ export interface ComponentExports {
   handlers: object;
   limits: object;
   commits: object;
+  exposures: object;
 }
 
 /** The execution of the one workflow that this instance runs. */
@@ -57,7 +58,7 @@ trackRejections({
  * import '@segno/sdk/polyfills';
  * import { component } from '@segno/sdk/component';
  * import * as exports from './src/index.ts';
- * export const { functions, messages, objects, runs, handlers, limits, commits } = component(exports);
+ * export const { functions, messages, objects, runs, handlers, limits, commits, exposures } = component(exports);
  * ```
  */
 export function component(exports: Readonly<Record<string, unknown>>): ComponentExports {
@@ -76,6 +77,7 @@ export function component(exports: Readonly<Record<string, unknown>>): Component
     handlers: module.handlers(),
     limits: module.limits(),
     commits: module.commits(),
+    exposures: module.exposures(),
   };
   return {
     functions: {
@@ -94,6 +96,7 @@ export function component(exports: Readonly<Record<string, unknown>>): Component
     },
     limits: { describeLimits: () => described.limits },
     commits: { describeCommits: () => described.commits },
+    exposures: { describeExposures: () => described.exposures },
   };
 }
 

@@ -15,7 +15,12 @@ export interface FunctionOptions {
   timeout?: Duration;
   /** How many executions may run, and how fast they begin. */
   limit?: Limit;
+  /** `'mcp'`: offers the function as a tool of assistants, where an operator takes the offers of the module. */
+  expose?: Exposure;
 }
+
+/** A protocol by which a function is offered to others: `mcp`, the Model Context Protocol. */
+export type Exposure = 'mcp';
 
 /** When the host commits what a workflow is told: several results at a time, or each before the workflow goes on. */
 export type CommitMode = 'gathered' | 'each';
@@ -74,6 +79,9 @@ export class Definition<In = any, Out = any> implements Callable<In, Out> {
     if (options.commit !== undefined && options.commit !== 'each' && options.commit !== 'gathered') {
       throw new TypeError(`\`commit\` is ${JSON.stringify(options.commit)}: write 'each' or 'gathered'`);
     }
+    if (options.expose !== undefined && options.expose !== 'mcp') {
+      throw new TypeError(`\`expose\` is ${JSON.stringify(options.expose)}: write 'mcp'`);
+    }
     this.kind = kind;
     this.options = options;
     this.run = run as (input: never, ctx: never) => unknown;
@@ -90,7 +98,7 @@ export class Definition<In = any, Out = any> implements Callable<In, Out> {
   }
 }
 
-const COMMON = ['name', 'summary', 'input', 'output', 'timeout', 'limit'];
+const COMMON = ['name', 'summary', 'input', 'output', 'timeout', 'limit', 'expose'];
 const ACTIVITY_OPTIONS = [...COMMON, 'retry'];
 const OBJECT_OPTIONS = [...COMMON, 'signals', 'promises', 'commit'];
 const WORKFLOW_OPTIONS = [...COMMON, 'signals', 'promises', 'shared', 'queries', 'updates', 'commit'];

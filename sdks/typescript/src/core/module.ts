@@ -86,6 +86,11 @@ export class Module {
     return this.#each(({ options }, name) => (options.commit === 'each' ? [name] : []));
   }
 
+  /** The protocols by which functions are offered. */
+  exposures(): object[] {
+    return this.#each(({ options: { expose } }, name) => (expose === undefined ? [] : [{ function: name, protocol: expose }]));
+  }
+
   #each<T>(read: (definition: Definition, name: string) => T[]): T[] {
     return [...this.functions].flatMap(([name, definition]) => {
       try {

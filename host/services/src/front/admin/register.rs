@@ -272,6 +272,7 @@ fn description(deployment: &Deployment) -> ModuleDescription {
         retry: None,
         limit: None,
         commits_each: false,
+        expose: Vec::new(),
     });
     ModuleDescription { functions: functions.collect(), ..ModuleDescription::default() }
 }

@@ -4,7 +4,7 @@ The build generates a module with the classes that componentize-py expects:
 
 ```python
 from segno_sdk.component import load
-Functions, Messages, Objects, Runs, Handlers, Limits, Commits = load("app")
+Functions, Messages, Objects, Runs, Handlers, Limits, Commits, Exposures = load("app")
 ```
 """
 
@@ -13,6 +13,7 @@ import random
 from types import ModuleType
 from typing import Any, NoReturn
 
+from wit_world.exports import exposures as wit_exposures
 from wit_world.exports import handlers as wit_handlers
 from wit_world.exports import limits as wit_limits
 from wit_world.exports import messages as wit_messages
@@ -92,7 +93,7 @@ def load(name: str) -> tuple[type, ...]:
 
 
 def export(app: ModuleType) -> tuple[type, ...]:
-    """The classes `Functions`, `Messages`, `Objects`, `Runs`, `Handlers`, `Limits` and `Commits` of a module."""
+    """The classes `Functions`, `Messages`, `Objects`, `Runs`, `Handlers`, `Limits`, `Commits` and `Exposures` of a module."""
     module = Module.of_python(app)
     if not module.functions:
         raise TypeError("app.py has no functions: put @workflow or @activity above one")
@@ -188,4 +189,12 @@ def export(app: ModuleType) -> tuple[type, ...]:
         def describe_commits(self) -> list[str]:
             return [workflow.name for workflow in module.workflows if workflow.commit == "each"]
 
-    return Functions, Messages, Objects, Runs, Handlers, Limits, Commits
+    class Exposures:
+        def describe_exposures(self) -> list[Any]:
+            return [
+                wit_exposures.Exposure(function.name, function.expose)
+                for function in module.functions.values()
+                if function.expose is not None
+            ]
+
+    return Functions, Messages, Objects, Runs, Handlers, Limits, Commits, Exposures

@@ -19,6 +19,8 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 #: When the host commits the results that a workflow receives: several at a time, or each before it goes on.
 CommitMode = Literal["gathered", "each"]
+#: A protocol by which a function is offered to others: `mcp`, a tool of assistants.
+Exposure = Literal["mcp"]
 NAME_HELP = "1 to 64 letters, digits, '_', '-' and '.'"
 
 
@@ -39,6 +41,8 @@ class Function(Generic[In, Out]):
     timeout_ms: int | None = None
     limit: Limit | None = None
     retry: Retry | None = None
+    #: The protocol by which it is offered to others.
+    expose: Exposure | None = None
 
     def __post_init__(self) -> None:
         self.__doc__ = self.run.__doc__
@@ -233,6 +237,13 @@ def checked_commit(commit: CommitMode) -> CommitMode:
     return commit
 
 
+def checked_exposure(expose: Exposure | None) -> Exposure | None:
+    """Refuses a protocol that does not exist."""
+    if expose is not None and expose not in get_args(Exposure):
+        raise ValueError(f"expose is {expose!r}: write 'mcp'")
+    return expose
+
+
 def messages(run: Any, what: str, types: Any) -> tuple[dict[str, Codec], bool]:
     """The declared messages of a workflow: their types by name, and whether any others are taken."""
     if types is None or types is False:
@@ -261,6 +272,7 @@ def workflow(
     promises: Mapping[str, Any] | None = None,
     limit: Limit | None = None,
     commit: CommitMode = "gathered",
+    expose: Exposure | None = None,
 ) -> "WorkflowDecorator": ...
 def workflow(function: Any = None, /, **about: Any) -> Any:
     """Makes a workflow of an `async def`.
@@ -276,6 +288,7 @@ def workflow(function: Any = None, /, **about: Any) -> Any:
         limit: how many executions may run, and how fast they begin.
         commit: `"each"`: the host commits the result of each `run`, and the outcome of each call, before the workflow
             receives it. `"gathered"`: one commit covers several of them, and the commands that follow.
+        expose: `"mcp"`: offers the workflow as a tool of assistants.
     """
     return WorkflowDecorator(**about) if function is None else WorkflowDecorator(**about)(function)
 
@@ -298,7 +311,12 @@ def activity(function: "Callable[[In, ActivityContext], Out]", /) -> Activity[In
 def activity(function: "Callable[[In], Out]", /) -> Activity[In, Out]: ...
 @overload
 def activity(
-    *, name: str | None = None, timeout: Duration | None = None, retry: Retry | None = None, limit: Limit | None = None
+    *,
+    name: str | None = None,
+    timeout: Duration | None = None,
+    retry: Retry | None = None,
+    limit: Limit | None = None,
+    expose: Exposure | None = None,
 ) -> "ActivityDecorator": ...
 def activity(function: Any = None, /, **about: Any) -> Any:
     """Makes an activity of a `def` or an `async def`.
@@ -310,6 +328,7 @@ def activity(function: Any = None, /, **about: Any) -> Any:
         timeout: the time from the call to its deadline, all attempts included; a call may set another.
         retry: when and how often a failed attempt is repeated; a call may set another.
         limit: how many executions may run, and how fast they begin.
+        expose: `"mcp"`: offers the activity as a tool of assistants.
     """
     return ActivityDecorator(**about) if function is None else ActivityDecorator(**about)(function)
 
@@ -326,8 +345,10 @@ class WorkflowDecorator:
         promises: Mapping[str, Any] | None = None,
         limit: Limit | None = None,
         commit: CommitMode = "gathered",
+        expose: Exposure | None = None,
     ) -> None:
-        self._about = (name, timeout, signals, promises, limit, checked_commit(commit))
+        checked = (checked_commit(commit), checked_exposure(expose))
+        self._about = (name, timeout, signals, promises, limit, *checked)
 
     @overload
     def __call__(self, function: "Callable[[], Awaitable[Out]]", /) -> Workflow[None, Out]: ...
@@ -338,7 +359,7 @@ class WorkflowDecorator:
     @overload
     def __call__(self, function: "Callable[[In], Awaitable[Out]]", /) -> Workflow[In, Out]: ...
     def __call__(self, function: Any, /) -> Any:
-        name, timeout, signals, promises, limit, commit = self._about
+        name, timeout, signals, promises, limit, commit, expose = self._about
         declared, any_signals = messages(function, "signals", signals)
         return Workflow(
             **describe(function, name, "workflow"),
@@ -348,6 +369,7 @@ class WorkflowDecorator:
             any_signals=any_signals,
             promises=messages(function, "promises", promises)[0],
             commit=commit,
+            expose=expose,
         )
 
 
@@ -361,10 +383,11 @@ class ActivityDecorator:
         timeout: Duration | None = None,
         retry: Retry | None = None,
         limit: Limit | None = None,
+        expose: Exposure | None = None,
     ) -> None:
         if retry is not None and not isinstance(retry, Retry):
             raise TypeError(f"retry is {retry!r}: write Retry(max_attempts=5), for example")
-        self._about = (name, timeout, retry, limit)
+        self._about = (name, timeout, retry, limit, checked_exposure(expose))
 
     @overload
     def __call__(self, function: "Callable[[], Awaitable[Out]]", /) -> Activity[None, Out]: ...
@@ -383,7 +406,7 @@ class ActivityDecorator:
     @overload
     def __call__(self, function: "Callable[[In], Out]", /) -> Activity[In, Out]: ...
     def __call__(self, function: Any, /) -> Any:
-        name, timeout, retry, limit = self._about
+        name, timeout, retry, limit, expose = self._about
         about = describe(function, name, "activity")
         timeout_ms = None if timeout is None else milliseconds("timeout", timeout)
-        return Activity(**about, timeout_ms=timeout_ms, limit=limit, retry=retry)
+        return Activity(**about, timeout_ms=timeout_ms, limit=limit, retry=retry, expose=expose)

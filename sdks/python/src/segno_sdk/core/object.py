@@ -20,7 +20,7 @@ from ..codec import ANY, codec_of, decoded
 from .budget import BudgetLimits
 from .defect import Defect, calling_place, place_of_function
 from .duration import Duration, milliseconds
-from .function import CommitMode, Workflow, checked_commit, checked_name, describe, messages
+from .function import CommitMode, Exposure, Workflow, checked_commit, checked_exposure, checked_name, describe, messages
 from .options import CALL_OPTIONS, SEND_OPTIONS, Limit
 from .state import Field
 from .waits import Call, Command
@@ -220,10 +220,12 @@ class MethodDecorator:
         promises: Mapping[str, Any] | None = None,
         limit: Limit | None = None,
         commit: CommitMode = "gathered",
+        expose: Exposure | None = None,
     ) -> None:
         self._access: Literal["exclusive", "shared"] = access
         self._once = once
-        self._about = (name, timeout, signals, promises, limit, checked_commit(commit))
+        checked = (checked_commit(commit), checked_exposure(expose))
+        self._about = (name, timeout, signals, promises, limit, *checked)
 
     @overload
     def __call__(self, function: "Callable[[Any], Awaitable[Out]]", /) -> Method[None, Out]: ...
@@ -243,6 +245,7 @@ class MethodDecorator:
         promises: Mapping[str, Any] | None = None,
         limit: Limit | None = None,
         commit: CommitMode = "gathered",
+        expose: Exposure | None = None,
     ) -> "MethodDecorator": ...
     def __call__(
         self,
@@ -254,6 +257,7 @@ class MethodDecorator:
         promises: Any = None,
         limit: Any = None,
         commit: Any = "gathered",
+        expose: Any = None,
     ) -> Any:
         if function is None:
             return MethodDecorator(
@@ -265,8 +269,9 @@ class MethodDecorator:
                 promises=promises,
                 limit=limit,
                 commit=commit,
+                expose=expose,
             )
-        name, timeout, signals, promises, limit, commit = self._about
+        name, timeout, signals, promises, limit, commit, expose = self._about
         declared, any_signals = messages(function, "signals", signals)
         return Method(
             **describe(function, name, "workflow", owner=True),
@@ -276,6 +281,7 @@ class MethodDecorator:
             any_signals=any_signals,
             promises=messages(function, "promises", promises)[0],
             commit=commit,
+            expose=expose,
             access=self._access,
             once=self._once,
         )
