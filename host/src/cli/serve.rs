@@ -65,6 +65,10 @@ pub(super) struct ServeArgs {
     /// Poll the database for changes by other hosts, without notifications
     #[arg(long)]
     no_notify: bool,
+    /// Time for which a host that starts waits for a database that does not answer or takes no
+    /// writes, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    store_wait: u32,
     /// Duration of a claim without a heartbeat of its host, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=3600))]
     lease: u32,
@@ -303,6 +307,7 @@ impl ServeArgs {
                 let mut config = PostgresConfig::new(address)
                     .map_err(|error| CliError::Usage(error.to_string()))?;
                 config.notify = !self.no_notify;
+                config.start_wait = Millis::seconds(self.store_wait.into());
                 Ok((StoreConfig::Postgres(config), self.data.clone()))
             }
             Some(StoreAddress::Unknown) => Err(CliError::Usage(

@@ -164,11 +164,14 @@ impl Talker<'_> {
         let calls = tree.nodes.iter().filter(|node| node.id != id && node.target.is_some());
         for node in calls {
             let call = self.read(|| self.client.invocation(&node.id)).await;
-            costs.extend(call.cost.get("tokens").and_then(Number::as_u64));
+            let cost = call.cost.get("tokens").and_then(Number::as_u64);
+            costs.extend(cost.map(|cost| (call.created_at_ms, cost)));
         }
-        assert_eq!(spent, costs.iter().sum::<u64>(), "{id}: {costs:?}");
-        let last = costs.iter().max().copied().unwrap_or_default();
-        assert!(spent - last < limit, "{id}: {spent} of {limit}, the largest call cost {last}");
+        costs.sort_unstable();
+        assert_eq!(spent, costs.iter().map(|(_, cost)| cost).sum::<u64>(), "{id}: {costs:?}");
+        // They are made one after the other.
+        let last = costs.last().map_or(0, |(_, cost)| *cost);
+        assert!(spent - last < limit, "{id}: {spent} of {limit} were spent by {costs:?}");
     }
 
     /// The tokens of the stream are the answer, each once.

@@ -51,6 +51,8 @@ pub struct PostgresConfig {
     /// True if each host visits ready tasks in its own order, so that hosts do not compete for the
     /// same tasks.
     pub spread: bool,
+    /// Maximum time for which opening waits for a server that takes writes.
+    pub start_wait: Millis,
 }
 
 /// The settings of the connections for one purpose.
@@ -100,6 +102,7 @@ impl PostgresConfig {
             readers: 8,
             server_time: true,
             spread: true,
+            start_wait: Millis::ZERO,
         })
     }
 

@@ -116,11 +116,20 @@ pub enum PostgresOpenError {
     },
 }
 
+impl PostgresOpenError {
+    /// True if the cause may pass: no server answers, or none takes writes, as during a failover.
+    fn may_pass(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::ReadOnly { .. })
+    }
+}
+
 /// The oldest supported major version of PostgreSQL.
 const OLDEST: i32 = 13;
 
 /// Time limit for connecting.
 const CONNECT_TIMEOUT: Millis = Millis(10_000);
+/// Pause before servers are tried again that are away or take no writes.
+const RETRY: Millis = Millis(500);
 
 /// Clock difference above which a warning is logged.
 const SKEW: Millis = Millis(5_000);
@@ -211,8 +220,32 @@ impl From<PostgresOpenError> for FailedAttempt {
 }
 
 /// Checks the database and migrates it to the current format. Records in `config` if a pooler is
-/// in front of it. Of several servers, opens the first one that takes writes.
+/// in front of it. Of several servers, opens the first one that takes writes, and waits for one if
+/// there is none.
 pub(super) async fn open(
+    config: &mut PostgresConfig,
+    env: &Env,
+) -> Result<OpenedDatabase, PostgresOpenError> {
+    let began = env.clock.now();
+    let mut is_told = false;
+    loop {
+        let refused = match open_any(config, env).await {
+            Ok(opened) => return Ok(opened),
+            Err(refused) => refused,
+        };
+        if !refused.may_pass() || env.clock.now().since(began) >= config.start_wait {
+            return Err(refused);
+        }
+        if !is_told {
+            let seconds = config.start_wait.0 / 1_000;
+            tracing::warn!("{refused}; it is asked again for {seconds} s (--store-wait)");
+            is_told = true;
+        }
+        env.runtime.sleep(RETRY).await;
+    }
+}
+
+async fn open_any(
     config: &mut PostgresConfig,
     env: &Env,
 ) -> Result<OpenedDatabase, PostgresOpenError> {
@@ -231,10 +264,7 @@ pub(super) async fn open(
             Err(error) => refused.push(error),
         }
     }
-    let is_elsewhere = |error: &PostgresOpenError| {
-        matches!(error, PostgresOpenError::Unreachable { .. } | PostgresOpenError::ReadOnly { .. })
-    };
-    let telling = refused.iter().position(|error| !is_elsewhere(error)).unwrap_or(0);
+    let telling = refused.iter().position(|error| !error.may_pass()).unwrap_or(0);
     Err(refused.swap_remove(telling))
 }
 

@@ -45,6 +45,39 @@ async fn what_is_not_there_is_refused_by_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_starts_before_its_database_waits_for_it() {
+    let Some(cluster) = Cluster::start(&[]) else { return };
+    let (database, around) = (cluster.database(), Env::system());
+    let opening = |url: String, seconds: i64| {
+        let mut waiting = config(&url);
+        waiting.start_wait = Millis::seconds(seconds);
+        let hints = std::sync::Arc::new(NoHints);
+        PostgresStore::open(waiting, Config::default(), around.clone(), hints)
+    };
+    let waited = |began: Timestamp| around.clock.now().since(began);
+    cluster.stop();
+    let began = around.clock.now();
+    let refused = opening(database.url(), 2).await.err().expect("it is away").to_string();
+    says(&refused, &["no database answers"]);
+    assert!(waited(began) >= Millis::seconds(2), "it waited for {}", waited(began));
+
+    let starting = async {
+        around.runtime.sleep(Millis::seconds(1)).await;
+        tokio::task::block_in_place(|| cluster.up().expect("it starts again"));
+    };
+    let began = around.clock.now();
+    let (opened, ()) = tokio::join!(opening(database.url(), 60), starting);
+    opened.unwrap_or_else(|error| panic!("{error}")).close().await;
+    assert!(waited(began) >= Millis::seconds(1), "it was never away");
+
+    // A cause that does not pass is reported at once.
+    let began = around.clock.now();
+    let refused = opening(cluster.url("nowhere"), 60).await.err().expect("there is none");
+    says(&refused.to_string(), &["no such database"]);
+    assert!(waited(began) < Millis::seconds(30), "it waited for {}", waited(began));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_password_is_refused_and_not_repeated() {
     let Some(cluster) = Cluster::start(&[]) else { return };
     let name = cluster.database().name();
