@@ -3,8 +3,11 @@
 //!
 //! `SEGNO_KILLS` sets the number of kills (6), `SEGNO_SEED` repeats a run's draws.
 
+use std::slice;
+
 use segno_client::Client;
 use segno_core::{id::ObjectId, time::Millis};
+use segno_demo::server::DemoServer;
 use segno_env::Env;
 use serde_json::{Value, json};
 use tests::{guests, host_group::HostGroup, seed};
@@ -20,8 +23,20 @@ const LIMIT: Millis = Millis(120_000);
 const WRITERS: [(&str, &str, &str); 2] =
     [("told", "teller/tell", "numbers"), ("relayed", "teller/relay", "tokens")];
 
-fn kills() -> u64 {
-    seed::number("SEGNO_KILLS").unwrap_or(6)
+/// Kills the hosts one after the other, and starts each again.
+async fn kill_in_turn(hosts: &mut [DemoServer], env: &Env) {
+    let (mut chance, count) = (seed::chance(), hosts.len());
+    for kill in 0..seed::number("SEGNO_KILLS").unwrap_or(6) as usize {
+        env.runtime.sleep(chance.length(100, 500)).await;
+        let host = &mut hosts[kill % count];
+        host.kill().unwrap_or_else(|error| panic!("kill {kill}: {error}"));
+        host.restart().await.unwrap_or_else(|error| panic!("kill {kill}: {error}"));
+    }
+}
+
+async fn replays_as_recorded(client: &Client, id: &str) {
+    let replay = client.replay(id, None).await.unwrap_or_else(|error| panic!("{id}: {error}"));
+    assert_eq!(replay.matched, replay.journal_len, "{id}: {replay:#?}");
 }
 
 /// Follows a stream to its end, through `clients` in turn. A read that fails is repeated.
@@ -53,7 +68,6 @@ fn input() -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_item_is_lost_or_doubled_when_the_host_is_killed() {
-    let mut chance = seed::chance();
     let mut host = host(&[]).await;
     for (id, target, _) in WRITERS {
         host.start_as(id, target, input()).await.expect("it starts");
@@ -64,27 +78,19 @@ async fn no_item_is_lost_or_doubled_when_the_host_is_killed() {
         let env = &env;
         async move { follow(clients, id, name, env).await }
     }));
-    let killing = async {
-        for kill in 0..kills() {
-            env.runtime.sleep(chance.length(100, 500)).await;
-            host.server.kill().unwrap_or_else(|error| panic!("kill {kill}: {error}"));
-            host.server.restart().await.unwrap_or_else(|error| panic!("kill {kill}: {error}"));
-        }
-    };
+    let killing = kill_in_turn(slice::from_mut(&mut host.server), &env);
     let both = async { tokio::join!(following, killing).0 };
     let followed = env.within(LIMIT, both).await.expect("in time");
     for ((id, ..), items) in WRITERS.iter().zip(&followed) {
         assert!(is_whole(items), "{id}: {} items", items.len());
     }
     for (id, _, _) in WRITERS {
-        let replay = client.replay(id, None).await.unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(replay.matched, replay.journal_len, "{replay:#?}");
+        replays_as_recorded(&client, id).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn executions_of_an_object_that_are_killed_append_every_item_once_and_in_order() {
-    let mut chance = seed::chance();
     let mut host = host(&[]).await;
     let owner = ObjectId::from("teller/Ledger@a/b").streams();
     let input = json!({ "items": ITEMS / 10, "pause_every": 100, "pause_ms": 15 });
@@ -95,26 +101,18 @@ async fn executions_of_an_object_that_are_killed_append_every_item_once_and_in_o
     host.start_as("last", "teller/Ledger@a/b/end", Value::Null).await.expect("it starts");
     let (client, env) = (host.client().clone(), host.env.clone());
     let following = follow(vec![client.clone()], owner.as_str(), "log", &env);
-    let killing = async {
-        for kill in 0..kills() {
-            env.runtime.sleep(chance.length(100, 500)).await;
-            host.server.kill().unwrap_or_else(|error| panic!("kill {kill}: {error}"));
-            host.server.restart().await.unwrap_or_else(|error| panic!("kill {kill}: {error}"));
-        }
-    };
+    let killing = kill_in_turn(slice::from_mut(&mut host.server), &env);
     let both = async { tokio::join!(following, killing).0 };
     let items = env.within(LIMIT, both).await.expect("in time");
     assert!(is_whole(&items), "{} items", items.len());
     for id in ["added-0", "added-9"] {
-        let replay = client.replay(id, None).await.unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(replay.matched, replay.journal_len, "{replay:#?}");
+        replays_as_recorded(&client, id).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn readers_of_one_host_follow_what_the_other_writes_until_it_is_killed() {
     let Some(cluster) = Cluster::start(&[]) else { return };
-    let mut chance = seed::chance();
     let url = cluster.database().url();
     let mut group = HostGroup::start(SEGNO, &url, 2, Default::default(), &[]).await;
     group.deploy("teller", guests::component("teller")).await;
@@ -133,14 +131,7 @@ async fn readers_of_one_host_follow_what_the_other_writes_until_it_is_killed() {
         let (clients, env) = (clients.clone(), &env);
         async move { follow(clients, id, name, env).await }
     }));
-    let killing = async {
-        for kill in 0..kills() as usize {
-            env.runtime.sleep(chance.length(100, 500)).await;
-            let host = &mut group.hosts[kill % 2];
-            host.kill().unwrap_or_else(|error| panic!("kill {kill}: {error}"));
-            host.restart().await.unwrap_or_else(|error| panic!("kill {kill}: {error}"));
-        }
-    };
+    let killing = kill_in_turn(&mut group.hosts, &env);
     let both = async { tokio::join!(following, killing).0 };
     let followed = env.within(LIMIT, both).await.expect("in time");
     for ((id, ..), items) in WRITERS.iter().zip(&followed) {
