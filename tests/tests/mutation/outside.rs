@@ -416,9 +416,9 @@ pub(super) const STARTS: &[Mutation] = &[
     },
     Mutation {
         what: "an attempt is taken for one that is charged before it is",
-        file: "claim/session.rs",
-        says: "        let charge = Command::BudgetCharge {",
-        would_say: "        self.active.advance(1);\n        let charge = Command::BudgetCharge {",
+        file: "claim/active.rs",
+        says: "if self.is_uncharged.load(Ordering::Acquire) {",
+        would_say: "if self.is_uncharged.load(Ordering::Acquire) && self.is_ending() {",
         tests: "budgets::",
         killer: "a_heartbeat_that_overtakes_a_charge_counts_nothing",
     },

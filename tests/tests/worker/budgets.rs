@@ -47,6 +47,16 @@ async fn calls(ctx: HandlerContext) -> Result<Json, Failure> {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_service_is_called_within_the_budget_and_goes_on_after_its_waits() {
+    called_within_the_budget(|_| ()).await;
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_heartbeat_that_overtakes_a_charge_counts_nothing() {
+    called_within_the_budget(|world| world.probe.slow("budget-charge", Millis(8_000))).await;
+}
+
+/// A service that calls another three times, with a budget for two of these calls.
+async fn called_within_the_budget(obstruct: impl FnOnce(&World)) {
     let deployment = TestDeployment::default()
         .with("Order/calls", calls)
         .with("Order/echo", async |ctx: HandlerContext| Ok(ctx.input()));
@@ -57,6 +67,7 @@ async fn a_service_is_called_within_the_budget_and_goes_on_after_its_waits() {
     let order = json!({ "name": "Order", "ty": "SERVICE", "handlers": handlers });
     let versions = json!({ "minProtocolVersion": 5, "maxProtocolVersion": 5, "services": [order] });
     world.register(&versions).await;
+    obstruct(&world);
     // One for `calls` itself, which waits three times, and two for `echo`.
     start(&world, "restate://Order/calls", 3).await;
     assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!([0, 1, 402])));
@@ -106,7 +117,7 @@ async fn a_request_is_sent_within_the_budget() {
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
-async fn a_heartbeat_that_overtakes_a_charge_counts_nothing() {
+async fn a_heartbeat_that_overtakes_the_charge_of_a_request_counts_nothing() {
     let script = Script::default().workflow("flow", async |ctx: ScriptContext| {
         twice(ctx, |ctx| ctx.http("POST", "http://pay/charges", options())).await
     });

@@ -27,6 +27,9 @@ pub struct ActiveClaim {
     cancelled: AtomicBool,
     cancel_changed: Notify,
     progress: AtomicU64,
+    /// True until an attempt is charged that is to be. By stored progress the charge would take the
+    /// attempt for one that is counted, so heartbeats report none until then.
+    is_uncharged: AtomicBool,
     reported: Mutex<ReportedProgress>,
 }
 
@@ -50,6 +53,7 @@ impl ActiveClaim {
             cancelled: AtomicBool::new(false),
             cancel_changed: Notify::new(),
             progress: AtomicU64::new(0),
+            is_uncharged: AtomicBool::new(false),
             reported: Mutex::default(),
         })
     }
@@ -78,6 +82,17 @@ impl ActiveClaim {
         }
     }
 
+    /// Keeps progress from heartbeats until the attempt under the claim is charged.
+    pub fn expect_charge(&self) {
+        self.is_uncharged.store(true, Ordering::Release);
+    }
+
+    /// Records that the attempt is charged, and begins.
+    pub(super) fn charged(&self) {
+        self.is_uncharged.store(false, Ordering::Release);
+        self.advance(1);
+    }
+
     /// Counts `steps` of progress, so that the lease is extended further.
     pub fn advance(&self, steps: u64) {
         self.progress.fetch_add(steps, Ordering::Release);
@@ -95,12 +110,16 @@ impl ActiveClaim {
 
     /// The claim as an item of a heartbeat, with progress data that is not stored yet.
     pub fn item(&self) -> HeartbeatItem {
+        let claim = self.claim.clone();
+        if self.is_uncharged.load(Ordering::Acquire) {
+            return HeartbeatItem { claim, progress: None };
+        }
         // The counter is read first: a payload that is newer than the counter is sent again under
         // the next value.
         let steps = self.progress.load(Ordering::Acquire);
         let ReportedProgress { payload, at, stored } = &*self.reported();
         let payload = payload.as_ref().filter(|_| stored < at).cloned();
-        HeartbeatItem { claim: self.claim.clone(), progress: Some((steps, payload)) }
+        HeartbeatItem { claim, progress: Some((steps, payload)) }
     }
 
     /// Records that this item was stored.

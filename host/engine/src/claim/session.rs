@@ -102,7 +102,7 @@ impl ClaimSession {
 
     /// Counts an attempt on the budgets that it draws on, before it can have an effect: once for
     /// each claim. Returns the budget that has nothing left, if there is one: the attempt must not
-    /// begin.
+    /// begin. [`ActiveClaim::expect_charge`] comes before anything that makes progress.
     ///
     /// # Errors
     /// The claim is lost, or the store did not answer: the attempt must not begin.
@@ -114,9 +114,7 @@ impl ClaimSession {
             Reply::Refused(Refusal::BudgetSpent(spent)) => Ok(Some(*spent)),
             Reply::Refused(refusal) => Err(ExecutionError::refused(refusal)),
             _ => {
-                // Not earlier: a heartbeat before the charge would store progress, and the attempt
-                // would be taken for one that is counted.
-                self.active.advance(1);
+                self.active.charged();
                 Ok(None)
             }
         }

@@ -24,10 +24,14 @@ pub(super) struct AttemptStart {
 
 impl AttemptStart {
     pub(super) fn new(session: Arc<ClaimSession>, promise: &Promise, is_bounded: bool) -> Self {
+        let is_charged = promise.is_charged();
+        if is_charged {
+            session.active.expect_charge();
+        }
         Self {
             session,
             is_bounded,
-            is_charged: promise.is_charged(),
+            is_charged,
             begun: CancellationToken::new(),
             spent: Arc::default(),
             stopped: CancellationToken::new(),

@@ -68,6 +68,9 @@ impl ServiceRun {
         let watch = SettlementWatch::new(session.host().notifier.clone());
         let pause = Arc::new(services.pauses().begin(&id));
         let is_charged = promise.is_charged();
+        if is_charged {
+            session.active.expect_charge();
+        }
         let failed = task.attempt;
         let waiting = services.waits().take(&id, journal.recorded());
         Ok(Self {
