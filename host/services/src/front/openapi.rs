@@ -36,10 +36,16 @@ pub(super) fn document(services: &[Service]) -> Json {
 }
 
 fn item(service: &Service, handler: &ManifestHandler, waits: bool) -> Json {
-    let mut parameters = vec![json!({
-        "name": "idempotency-key", "in": "header", "schema": { "type": "string" },
-        "description": "Calls with the same key are one",
-    })];
+    let mut parameters = vec![
+        json!({
+            "name": "idempotency-key", "in": "header", "schema": { "type": "string" },
+            "description": "Calls with the same key are one",
+        }),
+        json!({
+            "name": "segno-budget", "in": "header", "schema": { "type": "string" },
+            "description": "What the call and everything below it may cost: calls=20,usd=2.5",
+        }),
+    ];
     if service.ty != ServiceType::Service {
         parameters.push(json!({
             "name": "key", "in": "path", "required": true, "schema": { "type": "string" },

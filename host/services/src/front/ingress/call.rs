@@ -36,8 +36,11 @@ use crate::{HEADER, front::ServicesApi, ids, outcome};
 const IDEMPOTENCY: &str = "idempotency-key";
 /// Header with the limit that applies to a call.
 const LIMIT_KEY: &str = "x-restate-limit-key";
+/// Header with the budget of the invocation and everything below it, as `UNIT=AMOUNT`, several with
+/// commas between.
+const BUDGET: &str = "segno-budget";
 /// Headers for the connection or the ingress, not for the handler.
-const OWN: [&str; 4] = ["connection", "host", "transfer-encoding", IDEMPOTENCY];
+const OWN: [&str; 5] = ["connection", "host", "transfer-encoding", IDEMPOTENCY, BUDGET];
 
 /// Calls a handler, and responds with its result.
 pub(super) async fn call(
@@ -109,6 +112,7 @@ async fn begin(
     }
     check_json(&parts.headers, &bytes)?;
     let idempotency = idempotency_key(&parts.headers)?;
+    let budget = only_one(&parts.headers, BUDGET, "budget")?;
     let id = match idempotency {
         Some(_) if facts.runs_once => {
             let message = "a workflow runs once a key: it takes no idempotency key";
@@ -128,6 +132,9 @@ async fn begin(
     let mut tags = Tags::from([(tags::TARGET.to_owned(), called.address())]);
     if let Some(at) = at {
         tags.insert(tags::DELAY.to_owned(), at.0.to_string());
+    }
+    if let Some(budget) = budget {
+        tags.insert(tags::BUDGET.to_owned(), budget.to_owned());
     }
     let new = NewPromise { id: id.clone(), param, tags, timeout_at: Timestamp::NEVER };
     let reply = create(api, new, target.deployment, at.is_none()).await?;
@@ -158,18 +165,24 @@ fn check_json(headers: &HeaderMap, bytes: &[u8]) -> IngressResult<()> {
 /// Returns the idempotency key. A blank key counts as none: Restate's server would deduplicate
 /// unrelated calls by it. Several keys are refused.
 fn idempotency_key(headers: &HeaderMap) -> IngressResult<Option<&str>> {
-    let mut given = headers.get_all(IDEMPOTENCY).iter();
-    let Some(key) = given.next() else { return Ok(None) };
-    if given.next().is_some() {
-        return Err(IngressError::new(400, "there are several idempotency keys: send one"));
-    }
-    let refused = |why: &str| IngressError::new(400, why);
-    let key = key.to_str().map_err(|_| refused("the idempotency key is no text"))?;
+    let Some(key) = only_one(headers, IDEMPOTENCY, "idempotency key")? else { return Ok(None) };
     if key.trim().is_empty() {
         return Ok(None);
     }
-    check_name("the idempotency key", key).map_err(|bad| refused(&bad.to_string()))?;
+    check_name("the idempotency key", key)
+        .map_err(|bad| IngressError::new(400, bad.to_string()))?;
     Ok(Some(key))
+}
+
+/// Returns the value of a header, which is `what` for messages.
+fn only_one<'a>(headers: &'a HeaderMap, name: &str, what: &str) -> IngressResult<Option<&'a str>> {
+    let mut given = headers.get_all(name).iter();
+    let Some(value) = given.next() else { return Ok(None) };
+    if given.next().is_some() {
+        return Err(IngressError::new(400, format!("there are several {what}s: send one")));
+    }
+    let value = value.to_str();
+    value.map(Some).map_err(|_| IngressError::new(400, format!("the {what} is no text")))
 }
 
 /// Creates the invocation. If this host has a free slot and the invocation may begin `now`, it is

@@ -5,7 +5,7 @@ use axum::{
     http::{Method, Request, StatusCode, header},
 };
 use segno_api::{AllowedOrigins, testing::ApiWorld};
-use segno_core::promise::Verdict;
+use segno_core::{id::PromiseId, promise::Verdict};
 use segno_engine::delivery::Reach;
 use segno_env::Env;
 use serde_json::json;
@@ -17,7 +17,7 @@ use tower::ServiceExt as _;
 
 use super::{
     super::{admin_router, ingress_router},
-    ServicesHost, ask, front,
+    ServicesHost, ask, ask_with, front,
 };
 use crate::HttpConnector;
 
@@ -124,6 +124,39 @@ async fn pages_of_other_origins_call_services_only_where_they_may() {
         let allowed = answered.headers().get(header::ACCESS_CONTROL_ALLOW_ORIGIN);
         assert_eq!(allowed.is_some(), answer == StatusCode::OK);
         assert_eq!(asked(Method::GET, "/restate/health").await.status(), answer);
+    }
+}
+
+#[tokio::test]
+async fn a_call_has_the_budget_of_its_header() {
+    let services = ServicesHost::new().await;
+    let send = async |budgets: &[&str]| {
+        let mut headers = vec![("content-type", "application/json")];
+        headers.extend(budgets.iter().map(|budget| ("segno-budget", *budget)));
+        let body = Some(json!("Mary"));
+        ask_with(&services.ingress, "POST", "/Greeter/greet/send", &headers, body).await
+    };
+    let (status, sent) = send(&["calls=2,usd=0.5"]).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{sent}");
+    let id = PromiseId::from(sent["invocationId"].as_str().expect("an id"));
+    let store = &services.world.api.host.store;
+    let budget = store.read().budget(&id).await.expect("a store").expect("it has one");
+    let limits: Vec<_> =
+        budget.units.iter().map(|(unit, it)| format!("{unit}={}", it.limit)).collect();
+    assert_eq!(limits, ["calls=2", "usd=0.5"]);
+    let row = store.read().promise(&id).await.expect("a store").expect("a row");
+    let passed = &row.promise.spec.param.headers;
+    assert!(!passed.keys().any(|name| name.contains("budget")), "{passed:?}");
+
+    for (budgets, says) in [
+        (&["calls"][..], "calls"),
+        (&["calls=-1"], "-1"),
+        (&["calls=1", "calls=2"], "several budgets"),
+        (&["calls=ä"], "no text"),
+    ] {
+        let (status, body) = send(budgets).await;
+        let message = body["message"].as_str().unwrap_or_default();
+        assert!(status == StatusCode::BAD_REQUEST && message.contains(says), "{body}");
     }
 }
 
