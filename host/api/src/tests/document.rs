@@ -139,6 +139,7 @@ const OF_MODULES: [&str; 18] = [
     "unlisted-functions",
     "describe-failed",
     "invalid-commit",
+    "invalid-exposure",
     "invalid-function-name",
     "invalid-schema",
     "invalid-retry",
