@@ -100,7 +100,9 @@ impl Talker<'_> {
                 return;
             }
             let id = format!("{}-{turn}", self.name);
-            let (kind, budget) = (chance.between(0, 5), chance.between(30, 900));
+            let kind = chance.between(0, 5);
+            // Half of the turns have enough, however long the conversation is.
+            let budget = [chance.between(30, 900), 100_000][chance.between(0, 1) as usize];
             self.turn(&id, kind, budget).await;
             self.tally.turns.fetch_add(1, Ordering::Relaxed);
         }
