@@ -124,7 +124,7 @@ fn numbers_and_ids_end_where_the_host_refuses_them() {
 }
 
 /// The codes of faults of an uploaded module, which the document sums up.
-const OF_MODULES: [&str; 18] = [
+const OF_MODULES: [&str; 19] = [
     "not-wasm",
     "core-module",
     "malformed-component",
