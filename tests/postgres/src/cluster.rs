@@ -92,8 +92,13 @@ impl Cluster {
 
     fn new(programs: Programs, folder: PathBuf, settings: &[(&str, &str)]) -> Self {
         let fsync = std::env::var("SEGNO_PG_FSYNC").unwrap_or_else(|_| "on".to_owned());
-        let known =
-            [("fsync", fsync.as_str()), ("max_connections", "200"), ("listen_addresses", "")];
+        let known = [
+            ("fsync", fsync.as_str()),
+            ("max_connections", "200"),
+            ("listen_addresses", ""),
+            // Version 13 has another default.
+            ("password_encryption", "scram-sha-256"),
+        ];
         let settings = known.iter().chain(settings);
         Self {
             settings: settings.map(|(name, value)| format!("{name}={value}")).collect(),
