@@ -27,8 +27,8 @@ pub struct ActiveClaim {
     cancelled: AtomicBool,
     cancel_changed: Notify,
     progress: AtomicU64,
-    /// True until an attempt is charged that is to be. By stored progress the charge would take the
-    /// attempt for one that is counted, so heartbeats report none until then.
+    /// True while the attempt has yet to be charged. A charge takes an attempt with stored progress
+    /// for one that is counted, so heartbeats report none before it.
     is_uncharged: AtomicBool,
     reported: Mutex<ReportedProgress>,
 }
