@@ -21,6 +21,7 @@
 //!   command needs, and rows that cannot be read;
 //! - [`transition`](mod@transition): the rules, one file per family of commands;
 //! - [`fair_share`]: shared capacity;
+//! - [`shard`]: the parts of a store of several databases;
 //! - [`model`], [`snapshot`], [`invariants`]: whole stores in memory and as rows, and their
 //!   invariants.
 
@@ -57,6 +58,7 @@ pub mod reply;
 pub mod footprint;
 pub mod invariants;
 pub mod model;
+pub mod shard;
 pub mod snapshot;
 pub mod transition;
 pub mod unreadable;

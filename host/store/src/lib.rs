@@ -8,6 +8,7 @@ mod admissions;
 pub mod archive;
 mod call_tree;
 pub mod conformance;
+mod current_shards;
 mod diagnosis;
 mod error;
 mod gather;

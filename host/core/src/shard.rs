@@ -1,0 +1,187 @@
+//! Shards: the parts into which a store of several databases divides its rows, and the map from
+//! shards to databases.
+//!
+//! A row belongs to the shard of its *group*, a text that follows from its id alone:
+//!
+//! | id | group |
+//! |---|---|
+//! | promise, stream | the text before the first slash; with the next segment, if that contains `@` |
+//! | object | `MODULE/OBJECT@KEY` as in the ids of its promises |
+//! | schedule, resource, limit | the whole id |
+//! | key of a limit | its limit |
+//!
+//! All ids that an invocation makes begin with its own and a slash, so a tree of executions lies in
+//! one shard. All promises and streams of an object lie in the shard of the object.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    id::{Digest, ObjectId, PromiseId, ResourceName, ScheduleId, StreamId},
+    limit::LimitName,
+};
+
+/// Place of a database in a [`ShardMap`].
+pub type DatabaseIndex = usize;
+
+/// The largest number of databases of a store: row numbers have six bits for them.
+pub const DATABASES_MAX: usize = 64;
+/// The number of shards of a store of several databases.
+pub const SHARDS: u16 = 256;
+
+/// The map from shards to databases.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardMap {
+    /// Grows with every change of the map.
+    pub epoch: u64,
+    /// Number of databases.
+    pub databases: u16,
+    /// The database of each shard. Its length is a power of two, at most [`SHARDS`].
+    pub places: Vec<u16>,
+}
+
+/// Error: a map that is not one of this version.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the map of the shards is damaged: {0}")]
+pub struct ShardMapError(String);
+
+impl ShardMap {
+    /// The map of a store with one database.
+    pub fn single() -> Self {
+        Self { epoch: 0, databases: 1, places: vec![0] }
+    }
+
+    /// Deals all shards to this number of databases in turn.
+    pub fn dealt(databases: u16) -> Self {
+        let places = (0..SHARDS).map(|shard| shard % databases.max(1)).collect();
+        Self { epoch: 1, databases: databases.max(1), places }
+    }
+
+    /// All shards in the first of this number of databases: a store that grows.
+    pub fn in_first(databases: u16) -> Self {
+        Self { epoch: 1, databases: databases.max(1), places: vec![0; usize::from(SHARDS)] }
+    }
+
+    /// Checks a map that was stored.
+    ///
+    /// # Errors
+    /// [`ShardMapError`], with the reason.
+    pub fn check(&self) -> Result<(), ShardMapError> {
+        let refused = |reason: String| Err(ShardMapError(reason));
+        let (shards, databases) = (self.places.len(), self.databases);
+        if !shards.is_power_of_two() || shards > usize::from(SHARDS) {
+            return refused(format!("it has {shards} shards"));
+        }
+        if databases == 0 || usize::from(databases) > DATABASES_MAX {
+            return refused(format!("it has {databases} databases"));
+        }
+        match self.places.iter().find(|place| **place >= databases) {
+            Some(place) => refused(format!("a shard is in database {place} of {databases}")),
+            None => Ok(()),
+        }
+    }
+
+    /// Number of databases.
+    pub fn len(&self) -> usize {
+        usize::from(self.databases)
+    }
+
+    /// True if the store has one database.
+    pub fn is_single(&self) -> bool {
+        self.databases == 1
+    }
+
+    /// The shard of a group.
+    pub fn shard(&self, group: &str) -> usize {
+        usize::from(Digest::of(group.as_bytes()).0[0]) % self.places.len().max(1)
+    }
+
+    /// The database of a promise.
+    pub fn promise(&self, id: &PromiseId) -> DatabaseIndex {
+        self.database(|| group_of(id.as_str()))
+    }
+
+    /// The database of a stream.
+    pub fn stream(&self, id: &StreamId) -> DatabaseIndex {
+        self.database(|| group_of(id.as_str()))
+    }
+
+    /// The database of an object.
+    pub fn object(&self, id: &ObjectId) -> DatabaseIndex {
+        if self.is_single() { 0 } else { self.promise(&id.streams()) }
+    }
+
+    /// The database of a schedule.
+    pub fn schedule(&self, id: &ScheduleId) -> DatabaseIndex {
+        self.database(|| id.as_str())
+    }
+
+    /// The database of a resource.
+    pub fn resource(&self, name: &ResourceName) -> DatabaseIndex {
+        self.database(|| name.as_str())
+    }
+
+    /// The database of a limit.
+    pub fn limit(&self, name: &LimitName) -> DatabaseIndex {
+        self.database(|| name.as_str())
+    }
+
+    fn database<'a>(&self, group: impl FnOnce() -> &'a str) -> DatabaseIndex {
+        if self.is_single() {
+            return 0;
+        }
+        self.places.get(self.shard(group())).copied().map_or(0, usize::from)
+    }
+}
+
+/// The group of a promise or stream.
+pub fn group_of(id: &str) -> &str {
+    let Some(first) = id.find('/') else { return id };
+    let next = &id[first + 1..];
+    let next = next.split_once('/').map_or(next, |(next, _)| next);
+    match next.contains('@') {
+        true => &id[..first + 1 + next.len()],
+        false => &id[..first],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::CommandIndex;
+
+    #[test]
+    fn a_tree_has_one_group_and_so_has_an_object() {
+        assert_eq!(group_of("order-4711"), "order-4711");
+        assert_eq!(group_of("order-4711/3/p/name"), "order-4711");
+        let root = PromiseId::from("a");
+        for id in [root.command(CommandIndex(3)), root.named("x@y"), root.generation(2)] {
+            assert_eq!(group_of(id.as_str()), "a", "{id}");
+        }
+        let object = ObjectId::from("web/Signup@a/b");
+        let of_object = [object.promise("mail"), object.run("run"), object.run("run").named("q")];
+        for id in of_object {
+            assert_eq!(group_of(id.as_str()), "web/Signup@a%2Fb", "{id}");
+        }
+        assert_eq!(group_of(object.stream("log").as_str()), "web/Signup@a%2Fb");
+        assert_eq!(group_of(ObjectId::from("web/Signup@").promise("x").as_str()), "web/Signup@");
+        assert_eq!((group_of(""), group_of("/"), group_of("/@")), ("", "", "/@"));
+    }
+
+    #[test]
+    fn a_map_deals_shards_evenly_and_is_checked() {
+        let map = ShardMap::dealt(3);
+        assert_eq!(map.check(), Ok(()));
+        let of = |database| map.places.iter().filter(|place| **place == database).count();
+        assert_eq!([of(0), of(1), of(2)], [86, 85, 85]);
+        let mut counts = [0_u32; 3];
+        for n in 0..3_000 {
+            counts[map.promise(&PromiseId::from(&*format!("order-{n}")))] += 1;
+        }
+        assert!(counts.iter().all(|count| (900..1_100).contains(count)), "{counts:?}");
+        assert_eq!(ShardMap::in_first(2).promise(&"x".into()), 0);
+        let damaged = ShardMap { places: vec![0, 3], ..map.clone() };
+        assert!(damaged.check().unwrap_err().to_string().contains("database 3 of 3"));
+        let damaged = ShardMap { places: vec![0; 3], ..map };
+        assert!(damaged.check().unwrap_err().to_string().contains("3 shards"));
+    }
+}
