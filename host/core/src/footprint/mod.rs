@@ -11,6 +11,7 @@
 
 mod follows;
 mod named;
+mod split;
 mod wider;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,8 @@
 //! The rows that a decision writes. Rows are whole and keyed, so a later decision in the same
 //! transaction replaces them. A delta is written completely or not at all.
 
+mod split;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
@@ -16,6 +18,8 @@ use crate::{
     tree::TreeCount,
     value::{Payload, Text},
 };
+
+pub use self::split::DatabaseDelta;
 
 /// Rows to write. In maps to an `Option`, `None` deletes the row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

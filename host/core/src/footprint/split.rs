@@ -1,0 +1,131 @@
+//! Divides a footprint among the databases of a store.
+
+use std::collections::BTreeMap;
+
+use super::Footprint;
+use crate::shard::{DatabaseIndex, ShardMap};
+
+impl Footprint {
+    /// The rows to load from each database. `home` holds what every database has: aliases, modules
+    /// and hosts. The tasks that a host holds, and the executions that wait in a lane, may lie in
+    /// any database.
+    pub fn split(self, shards: &ShardMap, home: DatabaseIndex) -> BTreeMap<DatabaseIndex, Self> {
+        if shards.is_single() {
+            return BTreeMap::from([(0, self)]);
+        }
+        let mut parts: BTreeMap<DatabaseIndex, Self> = BTreeMap::new();
+        let Self {
+            composites,
+            rows,
+            tails,
+            children,
+            trees,
+            tree_counts,
+            budgets,
+            outbox,
+            aliases,
+            modules,
+            hosts,
+            held_by,
+            signal_keys,
+            schedules,
+            resources,
+            facts,
+            lines,
+            promises_of,
+            limits,
+            partitions,
+            places,
+            rounds,
+            sweeps,
+            streams,
+            stream_data,
+            lanes,
+        } = self;
+        macro_rules! by_id {
+            ($of:ident: $($rows:ident),*) => {$(
+                for id in $rows {
+                    parts.entry(shards.$of(&id)).or_default().$rows.insert(id);
+                }
+            )*};
+        }
+        macro_rules! by_key {
+            ($of:ident: $($rows:ident),*) => {$(
+                for (id, row) in $rows {
+                    parts.entry(shards.$of(&id)).or_default().$rows.insert(id, row);
+                }
+            )*};
+        }
+        by_id!(promise: composites, rows, tree_counts, budgets, facts, places);
+        by_key!(promise: tails, children, trees);
+        by_id!(schedule: schedules);
+        by_id!(resource: resources);
+        by_id!(object: lines, promises_of);
+        by_id!(limit: limits);
+        by_key!(limit: rounds, sweeps);
+        by_id!(stream: streams, stream_data);
+        for key in outbox {
+            parts.entry(shards.promise(key.promise())).or_default().outbox.insert(key);
+        }
+        for key in signal_keys {
+            parts.entry(shards.promise(&key.0)).or_default().signal_keys.insert(key);
+        }
+        for id in partitions {
+            parts.entry(shards.limit(&id.limit())).or_default().partitions.insert(id);
+        }
+        if !aliases.is_empty() {
+            parts.entry(home).or_default().aliases = aliases;
+        }
+        if !modules.is_empty() {
+            parts.entry(home).or_default().modules = modules;
+        }
+        let is_everywhere = !(held_by.is_empty() && lanes.is_empty());
+        for database in (0..shards.len()).filter(|_| is_everywhere) {
+            let part = parts.entry(database).or_default();
+            part.lanes = lanes.clone();
+            part.held_by = held_by.clone();
+            if !held_by.is_empty() {
+                part.hosts = hosts.clone();
+            }
+        }
+        if !hosts.is_empty() {
+            parts.entry(home).or_default().hosts = hosts;
+        }
+        parts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{id::HostName, limit::LimitName};
+
+    #[test]
+    fn every_row_is_loaded_from_its_database() {
+        let shards = ShardMap::dealt(3);
+        let ids: Vec<_> = (0..20).map(|n| format!("tree-{n}/1").as_str().into()).collect();
+        let name = LimitName::of("m", "f");
+        let whole = Footprint {
+            composites: ids.iter().cloned().collect(),
+            held_by: [HostName::new("h")].into(),
+            hosts: [HostName::new("h")].into(),
+            lanes: [((name.partition("k"), 0), 3)].into(),
+            partitions: [name.partition("k")].into(),
+            aliases: ["a".into()].into(),
+            ..Footprint::default()
+        };
+        let parts = whole.clone().split(&shards, 1);
+        assert_eq!(parts.len(), 3);
+        let mut again = Footprint::default();
+        for (database, part) in &parts {
+            assert!(part.composites.iter().all(|id| shards.promise(id) == *database));
+            assert_eq!((&part.held_by, &part.lanes), (&whole.held_by, &whole.lanes));
+            assert_eq!(part.hosts, whole.hosts);
+            assert_eq!(part.aliases.is_empty(), *database != 1);
+            assert_eq!(part.partitions.is_empty(), *database != shards.limit(&name));
+            again.merge(part.clone());
+        }
+        assert_eq!(again, whole);
+        assert_eq!(whole.clone().split(&ShardMap::single(), 0), [(0, whole)].into());
+    }
+}
