@@ -315,7 +315,7 @@ pub(crate) fn promise(
 /// Converts the unreadable rows of a page, which have the kind `kind`.
 pub(crate) fn unreadable(kind: &str, rows: Vec<UnreadableEntity>) -> Vec<UnreadableRow> {
     let shown = |row: UnreadableEntity| {
-        let UnreadableEntity { id, reason } = row;
+        let UnreadableEntity { id, reason, .. } = row;
         UnreadableRow { kind: kind.to_owned(), id, reason }
     };
     rows.into_iter().map(shown).collect()

@@ -156,6 +156,7 @@ gated! {
     fn partitions(filter: &PartitionFilter) -> Answer<Page<(PartitionId, Partition), PartitionId>>;
     fn partition(id: &PartitionId) -> Answer<Option<Partition>>;
     fn place(id: &PromiseId, most: u32) -> Answer<Option<(LimitPosition, u64)>>;
+    fn ahead_of(place: &LimitPosition, most: u32) -> Answer<u64>;
     fn admitted(filter: &AdmittedFilter) -> Answer<Vec<(PromiseId, LimitPosition)>>;
     fn list(filter: &InvocationFilter) -> Answer<Page<InvocationRow>>;
     fn counts_by_state(filter: &InvocationFilter) -> Answer<StateCounts>;

@@ -32,6 +32,7 @@ pub struct ChildRow {
 /// The call-tree neighbours of a promise.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TreeNeighbours {
+    /// The number of the promise; 0 if it does not exist.
     pub number: i64,
     /// Number of children, counted up to a bound.
     pub children: u32,
@@ -42,7 +43,8 @@ pub struct TreeNeighbours {
 /// Reads of the call tree.
 #[async_trait]
 pub trait CallTree: Send + Sync {
-    /// Returns the children of each of `parents` in creation order, at most `each` per parent.
+    /// Returns the children of each of `parents` in creation order, at most `each` per parent. A
+    /// parent that does not exist has the children that name it.
     async fn children(
         &self,
         parents: &[ParentCursor],
@@ -58,7 +60,7 @@ pub trait CallTree: Send + Sync {
     ) -> Result<Vec<ChildRow>, StoreError>;
 
     /// Returns the neighbours of each promise, in the order of `ids`; `None` for a promise that
-    /// does not exist. Counts at most `count` children and names at most `awaits` awaited promises
+    /// does not exist and has no counted children. Counts at most `count` children and names at most `awaits` awaited promises
     /// per promise.
     async fn neighbours(
         &self,
@@ -68,14 +70,21 @@ pub trait CallTree: Send + Sync {
     ) -> Result<Vec<Option<TreeNeighbours>>, StoreError>;
 }
 
-/// Merges two lists of children: sorted, at most `each` per parent.
+impl TreeNeighbours {
+    /// True if the promise exists or has children.
+    pub(super) fn is_found(&self) -> bool {
+        self.number != 0 || self.children > 0
+    }
+}
+
+/// Merges lists of children: sorted, at most `each` per parent.
 pub(super) fn in_order(mut found: Vec<ChildRow>, each: u32) -> Vec<ChildRow> {
     found.sort_by_key(|child| (child.parent, child.number));
     first_of_each(&mut found, each);
     found
 }
 
-/// Merges two lists of newest children: sorted, at most `each` per parent.
+/// Merges lists of newest children: sorted, at most `each` per parent.
 pub(super) fn latest_in_order(mut found: Vec<ChildRow>, each: u32) -> Vec<ChildRow> {
     found.sort_by_key(|child| (child.parent, std::cmp::Reverse(child.number)));
     first_of_each(&mut found, each);

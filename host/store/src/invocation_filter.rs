@@ -157,13 +157,14 @@ pub(super) fn label_pair(label: &str, value: &str) -> String {
 /// Builds a page of invocations in descending order of number. More than `limit` rows mean that
 /// another page follows. `bound` is the lowest number examined; `None` if all rows were examined.
 pub(super) fn newest_first(
-    found: Vec<(i64, InvocationRow)>,
+    found: Vec<InvocationRow>,
     unreadable: Vec<(i64, UnreadableEntity)>,
     limit: u32,
     bound: Option<i64>,
 ) -> Page<InvocationRow> {
-    let mut rows: Vec<_> = found.into_iter().map(|(number, row)| (number, Ok(row))).collect();
-    rows.extend(unreadable.into_iter().map(|(number, row)| (number, Err(row))));
+    let mut rows: Vec<_> = found.into_iter().map(|row| (row.number, Ok(row))).collect();
+    let numbered = |(number, row)| UnreadableEntity { number: Some(number), ..row };
+    rows.extend(unreadable.into_iter().map(|row| (row.0, Err(numbered(row)))));
     rows.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
     let more = rows.len() > limit as usize;
     rows.truncate(limit as usize);

@@ -17,6 +17,7 @@ mod hints;
 mod invocation_filter;
 mod limits;
 mod memory;
+mod merged;
 mod modules;
 mod objects;
 mod order;

@@ -279,6 +279,8 @@ pub struct PromiseFilter {
 /// One row of an invocation listing.
 #[derive(Debug, Clone)]
 pub struct InvocationRow {
+    /// The number of the promise, which orders listings; 0 if the row is from no listing.
+    pub number: i64,
     /// The promise, without parameters and values larger than 16 KiB.
     pub promise: Promise,
     pub task: Task,
@@ -389,6 +391,8 @@ pub struct Page<T, C = i64> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableEntity {
     pub id: String,
+    /// The number of the promise, in listings that are ordered by it.
+    pub number: Option<i64>,
     /// The reason why the row cannot be read.
     pub reason: String,
 }
@@ -403,6 +407,6 @@ impl UnreadableEntity {
         error: super::sql::SqlFailure,
     ) -> Result<Self, super::sql::SqlFailure> {
         let id = id.ok().flatten().unwrap_or_default().into_owned();
-        Ok(Self { id, reason: super::sql::unreadable(error)? })
+        Ok(Self { id, number: None, reason: super::sql::unreadable(error)? })
     }
 }

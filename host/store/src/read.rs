@@ -144,6 +144,10 @@ pub trait Read: Send + Sync {
         most: u32,
     ) -> Result<Option<(LimitPosition, u64)>, StoreError>;
 
+    /// Returns the number of executions that wait in the lane of a queue position ahead of it,
+    /// counted up to `most`.
+    async fn ahead_of(&self, place: &LimitPosition, most: u32) -> Result<u64, StoreError>;
+
     /// Lists the unsettled executions that a limit has admitted: halted executions first, then in
     /// arrival order.
     async fn admitted(

@@ -36,10 +36,13 @@ pub(super) fn place(
     most: u32,
 ) -> Option<(LimitPosition, u64)> {
     let place = kept.model.place(id)?;
+    Some((place.clone(), ahead_of(kept, place, most)))
+}
+
+pub(super) fn ahead_of(kept: &MemoryContent, place: &LimitPosition, most: u32) -> u64 {
     let waiting = kept.model.waiting(&place.partition, place.priority);
     let seq = |id: &&PromiseId| kept.model.place(id).is_some_and(|other| other.seq < place.seq);
-    let before = waiting.into_iter().filter(seq).take(most as usize).count();
-    Some((place.clone(), before as u64))
+    waiting.into_iter().filter(seq).take(most as usize).count() as u64
 }
 
 pub(super) fn admitted(

@@ -37,13 +37,14 @@ impl CallTree for MemoryStore {
         let kept = self.kept();
         let named = kept.named();
         let neighbours = |id: &PromiseId| {
-            let number = *kept.by_id.get(id)?;
+            let number = kept.number(id);
             let waits = |other: &&PromiseId| kept.model.callback(other, id) == Some(false);
             let mut awaited: Vec<_> = kept.model.awaited_by(id).filter(waits).cloned().collect();
             awaited.sort_by_key(|other| kept.number(other));
             awaited.truncate(awaits as usize);
             let children = kept.children(id, &named).take(count as usize).count() as u32;
-            Some(TreeNeighbours { number, children, awaits: awaited })
+            let neighbours = TreeNeighbours { number, children, awaits: awaited };
+            neighbours.is_found().then_some(neighbours)
         };
         Ok(ids.iter().map(neighbours).collect())
     }

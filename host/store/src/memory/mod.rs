@@ -7,6 +7,8 @@ mod due;
 mod kept;
 mod modules;
 mod objects;
+#[cfg(test)]
+mod part;
 mod read;
 mod scan;
 mod streams;

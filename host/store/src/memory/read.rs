@@ -213,6 +213,10 @@ impl Read for MemoryStore {
         Ok(admissions::place(&self.kept(), id, most))
     }
 
+    async fn ahead_of(&self, place: &LimitPosition, most: u32) -> Result<u64, StoreError> {
+        Ok(admissions::ahead_of(&self.kept(), place, most))
+    }
+
     async fn admitted(
         &self,
         filter: &AdmittedFilter,
@@ -239,6 +243,7 @@ impl Read for MemoryStore {
                 break;
             }
             items.push(InvocationRow {
+                number: *number,
                 promise: listed(promise, limits::LISTED_BYTES),
                 task: task.clone(),
                 journal_len: kept.model.head(id).len,

@@ -263,7 +263,7 @@ async fn looks_healthy(store: &dyn Store, clock: &Arc<HandClock>, page: u32, con
 }
 
 /// Compares all rows of both stores, and checks the invariants.
-async fn compare_rows(model: &dyn Store, store: &dyn Store, context: &str) -> Snapshot {
+pub(super) async fn compare_rows(model: &dyn Store, store: &dyn Store, context: &str) -> Snapshot {
     let expected = model.read().dump().await.expect("a dump");
     assert_eq!(store.read().dump().await.expect("a dump"), expected, "{context}");
     let violations = invariants::check(&expected);
@@ -293,6 +293,20 @@ async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Ve
             "{:?}",
             store.work_queue().due(now + Millis(20_000), 2).await.expect("what is due")
         ),
+    ];
+    for kind in OutboxMessageKind::ALL {
+        answers.push(format!(
+            "{:?}",
+            store.work_queue().outbox_due(kind, now, 2).await.expect("what is owed")
+        ));
+    }
+    answers.extend(row_reads(store, now, seen).await);
+    answers
+}
+
+/// The results of all reads except those of due work, as text.
+pub(crate) async fn row_reads(store: &dyn Store, now: Timestamp, seen: &Snapshot) -> Vec<String> {
+    let mut answers = vec![
         format!("{:?}", store.work_queue().ready(now, None, 3).await.expect("tasks")),
         format!("{:?}", store.work_queue().ready(now, Some(3), 1).await.expect("tasks")),
         format!("{:?}", store.modules().list().await.expect("modules")),
@@ -310,12 +324,6 @@ async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Ve
     let rest =
         store.read().events(first.first().map(|event| event.place), 100).await.expect("events");
     answers.push(format!("{first:?} {rest:?}"));
-    for kind in OutboxMessageKind::ALL {
-        answers.push(format!(
-            "{:?}",
-            store.work_queue().outbox_due(kind, now, 2).await.expect("what is owed")
-        ));
-    }
     let ids: Vec<PromiseId> = seen.promises.keys().cloned().collect();
     answers.push(format!("{:?}", store.read().promises(&ids).await.expect("promises")));
     answers.extend(call_tree(store, &ids).await);

@@ -1,7 +1,8 @@
 //! Tests of the stores: common behaviour, and features of each.
 
 mod archive;
-mod conformance;
+mod call_tree;
+pub(crate) mod conformance;
 mod coverage;
 mod durability;
 mod full;
@@ -16,7 +17,7 @@ mod rest;
 mod runs;
 mod runtimes;
 mod triggers;
-mod work;
+pub(crate) mod work;
 
 use std::{path::Path, sync::Arc};
 
@@ -35,11 +36,11 @@ impl Hints for NoHints {
     fn committed(&self, _effects: &[Effect], _state: &View) {}
 }
 
-fn env(clock: &Arc<HandClock>) -> Env {
+pub(crate) fn env(clock: &Arc<HandClock>) -> Env {
     Env { clock: clock.clone(), runtime: Arc::new(SystemRuntime) }
 }
 
-fn memory(clock: &Arc<HandClock>, config: &Config) -> Arc<MemoryStore> {
+pub(crate) fn memory(clock: &Arc<HandClock>, config: &Config) -> Arc<MemoryStore> {
     MemoryStore::new(config.clone(), env(clock), Arc::new(NoHints))
 }
 
@@ -64,10 +65,10 @@ async fn forgetful(dir: &Path, clock: &Arc<HandClock>, config: &Config) -> Arc<S
     SqliteStore::open_holding(3, sqlite, config.clone(), env, hints).await.expect("it opens")
 }
 
-async fn deploy(store: &dyn Store) {
+pub(crate) async fn deploy(store: &dyn Store) {
     scripts::deploy(store).await.expect("a module is kept, and an alias is set");
 }
 
-fn create(id: &str, tags: &[(&str, &str)]) -> Command {
+pub(crate) fn create(id: &str, tags: &[(&str, &str)]) -> Command {
     Command::PromiseCreate(new(id, tags, Timestamp::NEVER))
 }

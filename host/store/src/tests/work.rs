@@ -16,12 +16,12 @@ use crate::Store;
 pub(super) const LEASE: Millis = Millis(60_000);
 
 /// Executes one command.
-pub(super) async fn run(host: &dyn Store, command: Command) -> Reply {
+pub(crate) async fn run(host: &dyn Store, command: Command) -> Reply {
     host.execute(vec![command]).await.expect("a reply").remove(0)
 }
 
 /// Claims a pending workflow for a node.
-pub(super) async fn acquire(host: &dyn Store, id: &str, node: &str) -> Claim {
+pub(crate) async fn acquire(host: &dyn Store, id: &str, node: &str) -> Claim {
     let id = PromiseId::from(id);
     let row = host.read().promise(&id).await.expect("a row").expect("it is there");
     let version = row.task.expect("it has a task").version;
@@ -35,7 +35,7 @@ pub(super) async fn acquire(host: &dyn Store, id: &str, node: &str) -> Claim {
 }
 
 /// The command that appends the record with the number `seq`.
-pub(super) fn fence(claim: &Claim, seq: u32) -> Command {
+pub(crate) fn fence(claim: &Claim, seq: u32) -> Command {
     let body = match seq.checked_sub(1) {
         None => RecordBody::Started {
             function: "order".into(),

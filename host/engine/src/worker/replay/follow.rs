@@ -94,6 +94,7 @@ impl Follower {
             let Some(task) = row.task else { continue };
             // The end adds at least one record.
             let row = InvocationRow {
+                number: 0,
                 promise: row.promise,
                 task,
                 journal_len: records.saturating_add(1),

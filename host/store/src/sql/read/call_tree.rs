@@ -10,15 +10,15 @@ use crate::{
     sql::{self, AFTER_PROMISE, RowFields, SqlFailure, promise_columns, promise_tables},
 };
 
-/// The children of given promises. Every list has its own limit, so that the rows read depend on
-/// the rows returned. PostgreSQL compares texts in their JSON form, character by character.
+/// The children of given promises, also of promises that are not in this database. Every list has
+/// its own limit, so that the rows read depend on the rows returned. PostgreSQL compares texts in their JSON form, character by character.
 macro_rules! children {
     ($order:literal) => {
         Select::differing(
     concat!(
         "WITH parents (place, n, id, after) AS MATERIALIZED (
          SELECT wanted.key, me.n, json_extract(wanted.value, '$[0]'), json_extract(wanted.value, '$[1]')
-           FROM json_each($1) wanted JOIN promises me ON me.id = json_extract(wanted.value, '$[0]'))
+           FROM json_each($1) wanted LEFT JOIN promises me ON me.id = json_extract(wanted.value, '$[0]'))
      SELECT ",
         promise_columns!(
             "CASE WHEN coalesce(p.param_bytes, length(p.param)) <= 65536 THEN p.param ELSE x'' END",
@@ -32,7 +32,7 @@ $order,
              UNION ALL
             SELECT n FROM (SELECT n FROM promises
                             WHERE made_by IS NULL AND json_extract(tags, '$.parent') = parents.id
-                              AND n > parents.after AND n <> parents.n ORDER BY n ",
+                              AND n > parents.after AND n IS NOT parents.n ORDER BY n ",
 $order,
 " LIMIT $2)) ",
         promise_tables!(),
@@ -45,7 +45,7 @@ $order,
         ),
         r#", wanted.place - 1
        FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY wanted (id, named, after, place)
-       JOIN promises me ON me.id = wanted.id
+       LEFT JOIN promises me ON me.id = wanted.id
       CROSS JOIN LATERAL (
             (SELECT n FROM promises WHERE made_by = me.n AND n > wanted.after ORDER BY n "#,
 $order,
@@ -54,7 +54,7 @@ r#" LIMIT $4)
             (SELECT n FROM promises
               WHERE made_by IS NULL AND position('"parent":"' in tags) > 0
                 AND md5(substring(tags from '"parent":("([^"\\]|\\.)*")')) = md5(wanted.named)
-                AND n > wanted.after AND n <> me.n ORDER BY n "#,
+                AND n > wanted.after AND n <> coalesce(me.n, 0) ORDER BY n "#,
 $order,
 r#" LIMIT $4)) child
        JOIN promises p ON p.n = child.n "#,
@@ -74,17 +74,17 @@ const COUNTS: Select = Select::differing(
     SELECT wanted.key, me.n,
            (SELECT count(*) FROM (SELECT 1 FROM promises WHERE made_by = me.n LIMIT $2))
          + (SELECT count(*) FROM (SELECT 1 FROM promises
-             WHERE made_by IS NULL AND json_extract(tags, '$.parent') = wanted.value AND n <> me.n LIMIT $2))
-      FROM json_each($1) wanted JOIN promises me ON me.id = wanted.value",
+             WHERE made_by IS NULL AND json_extract(tags, '$.parent') = wanted.value AND n IS NOT me.n LIMIT $2))
+      FROM json_each($1) wanted LEFT JOIN promises me ON me.id = wanted.value",
     r#"
     SELECT wanted.place - 1, me.n,
            (SELECT count(*) FROM (SELECT FROM promises WHERE made_by = me.n LIMIT $2) AS made)
          + (SELECT count(*) FROM (SELECT FROM promises
              WHERE made_by IS NULL AND position('"parent":"' in tags) > 0
                AND md5(substring(tags from '"parent":("([^"\\]|\\.)*")')) = md5(wanted.named)
-               AND n <> me.n LIMIT $2) AS named)
+               AND n <> coalesce(me.n, 0) LIMIT $2) AS named)
       FROM unnest($1::text[], $3::text[]) WITH ORDINALITY wanted (id, named, place)
-      JOIN promises me ON me.id = wanted.id"#,
+      LEFT JOIN promises me ON me.id = wanted.id"#,
 );
 
 const AWAITS: Select = Select::differing(
@@ -94,12 +94,16 @@ const AWAITS: Select = Select::differing(
            SELECT awaited FROM callbacks WHERE awaiter = me.n AND consumed = 0 ORDER BY awaited LIMIT $2)
      ORDER BY other.n",
     "
-    SELECT wanted.place - 1, other.id
+    SELECT wanted.place - 1, waits.id
       FROM unnest($1::text[]) WITH ORDINALITY wanted (id, place) JOIN promises me ON me.id = wanted.id
-     CROSS JOIN LATERAL (SELECT awaited FROM callbacks WHERE awaiter = me.n AND consumed = 0
-                          ORDER BY awaited LIMIT $2) waits
-      JOIN promises other ON other.n = waits.awaited
-     ORDER BY other.n",
+     CROSS JOIN LATERAL (
+            (SELECT other.id, other.n FROM callbacks JOIN promises other ON other.n = awaited
+              WHERE awaiter = me.n AND consumed = 0 ORDER BY awaited LIMIT $2)
+             UNION ALL
+            (SELECT awaited, NULL FROM crossings WHERE awaiter = me.id AND consumed = 0
+              ORDER BY awaited LIMIT $2)
+             ORDER BY 2, 1 LIMIT $2) waits
+     ORDER BY waits.n, waits.id",
 );
 
 /// The first or latest children of each parent, at most `each` from either list.
@@ -148,7 +152,8 @@ pub(super) async fn neighbours<S: DatabaseSession>(
         let number = row.int(1)?.unwrap_or_default();
         let children = row.int(2)?.unwrap_or_default();
         let children = u32::try_from(children).unwrap_or(u32::MAX).min(count);
-        found.insert(place(row, 0)?, TreeNeighbours { number, children, awaits: Vec::new() });
+        let neighbours = TreeNeighbours { number, children, awaits: Vec::new() };
+        found.extend(neighbours.is_found().then_some((place(row, 0)?, neighbours)));
     }
     for row in &session.all(&AWAITS, &[Parameter::ids(ids), awaits.into()]).await? {
         let id = sql::id(row, 1)?;

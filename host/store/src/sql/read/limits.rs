@@ -145,13 +145,22 @@ pub(super) async fn place(
     let found = session.all(&PLACE, &[id.into()]).await?;
     let Some(row) = found.first() else { return Ok(None) };
     let (_, place) = table::place(row, 0)?;
+    let before = ahead_of(session, &place, most).await?;
+    Ok(Some((place, before)))
+}
+
+/// The number of executions that wait in the lane of a place ahead of it, counted up to `most`.
+pub(super) async fn ahead_of(
+    session: &mut impl DatabaseSession,
+    place: &LimitPosition,
+    most: u32,
+) -> Result<u64, SqlFailure> {
     let priority = i64::from(place.priority);
     let seq = place.seq.cast_signed();
     let parameters =
         [place.partition.as_str().into(), priority.into(), seq.into(), i64::from(most).into()];
     let counted = session.one(&BEFORE, &parameters).await?;
-    let before = rows::number(&counted, 0, id, "count")?.cast_unsigned();
-    Ok(Some((place, before)))
+    Ok(rows::number(&counted, 0, &place.partition, "count")?.cast_unsigned())
 }
 
 /// Admitted executions.

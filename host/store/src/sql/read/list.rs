@@ -91,7 +91,7 @@ pub(super) async fn page<S: DatabaseSession>(
         };
         let journal_len = length(row.int(AFTER_PROMISE)?);
         let Some(task) = listed.task else { continue };
-        items.push((number, InvocationRow { promise: listed.promise, task, journal_len }));
+        items.push(InvocationRow { number, promise: listed.promise, task, journal_len });
     }
     let mut page = invocation_filter::newest_first(items, unreadable, limit, bound);
     if S::KIND == DatabaseKind::Sqlite {

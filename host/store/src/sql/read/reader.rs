@@ -324,6 +324,12 @@ impl<D: SqlDialect> Read for Reader<D> {
         limits::place(&mut *connection, id, most).await.map_err(failed::<D, _>(name))
     }
 
+    async fn ahead_of(&self, place: &LimitPosition, most: u32) -> Result<u64, StoreError> {
+        let name = "count who waits at a limit";
+        let mut connection = self.connection(name).await?;
+        limits::ahead_of(&mut *connection, place, most).await.map_err(failed::<D, _>(name))
+    }
+
     async fn admitted(
         &self,
         filter: &AdmittedFilter,

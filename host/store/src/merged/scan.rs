@@ -1,0 +1,203 @@
+//! Scans over several databases: one database after the other.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use segno_core::{
+    id::{ObjectId, PromiseId},
+    limit::{LimitName, PartitionId},
+    object::ObjectQueue,
+    promise::Promise,
+    shard::DatabaseIndex,
+    time::Timestamp,
+};
+
+use super::{MergedReads, gather::MergedView, size};
+use crate::{
+    ExaminedPage, GatherError, GatherSelection, GatherSink, ObjectFilter, PromiseRow, Read as _,
+    Scan, ScanPage, SizeReport, Store, StoreError,
+    archive::{ArchiveError, ArchiveSink},
+    gather,
+};
+
+/// Number of bits of a cursor that are the number of a promise: numbers are smaller than 2^53. The
+/// bits above them are the index of the database.
+const NUMBER_BITS: u32 = 56;
+
+/// The largest number in a cursor; no promise has it.
+pub(super) const NUMBER_END: i64 = (1 << NUMBER_BITS) - 1;
+
+/// The position of a scan: a number in one database. In a trait's `i64`, the first database has the
+/// numbers themselves as cursors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ScanCursor {
+    database: DatabaseIndex,
+    after: i64,
+}
+
+impl ScanCursor {
+    pub(super) fn of(cursor: i64) -> Self {
+        let cursor = cursor.max(0);
+        let database = DatabaseIndex::try_from(cursor >> NUMBER_BITS).unwrap_or_default();
+        Self { database, after: cursor & NUMBER_END }
+    }
+
+    fn number(self) -> i64 {
+        ((self.database as i64) << NUMBER_BITS) | self.after
+    }
+
+    /// The cursor after a page of the database whose next page begins at `next`. `None` if that was
+    /// the last page of the last of `databases`.
+    pub(super) fn next(self, next: Option<i64>, databases: usize) -> Option<i64> {
+        let next = match next {
+            Some(after) => Self { after, ..self },
+            None => Self { database: self.database + 1, after: 0 },
+        };
+        (next.database < databases).then(|| next.number())
+    }
+}
+
+impl MergedReads {
+    /// The database in which a scan continues. `None` after the last one.
+    fn scanned(&self, cursor: ScanCursor) -> Option<&Arc<dyn Store>> {
+        self.members.get(cursor.database)
+    }
+
+    /// Adds the rows of other databases to which the page of a database refers: promises that wait
+    /// or are awaited, and the limits and queues of its executions.
+    async fn complete(
+        &self,
+        page: &mut ExaminedPage,
+        home: DatabaseIndex,
+    ) -> Result<(), StoreError> {
+        let map = self.shards.get();
+        let mut elsewhere = page.referenced();
+        elsewhere.retain(|id| map.promise(id) != home);
+        match self.promises(&elsewhere).await {
+            Ok(rows) => {
+                for PromiseRow { promise, task } in rows.into_iter().flatten() {
+                    page.view.put_promise(promise);
+                    task.into_iter().for_each(|task| page.view.put_task(task));
+                }
+            }
+            // A damaged row of another database must not hide the others.
+            Err(error @ StoreError::Database { .. }) => page.unreadable.push(error.to_string()),
+            Err(error) => return Err(error),
+        }
+        let (limits, partitions) = page.limits();
+        for name in limits.iter().map(|name| LimitName::from(name.as_str())) {
+            if map.limit(&name) != home
+                && let Some(limit) = self.limit(&name).await?
+            {
+                page.view.put_limit(name, limit);
+            }
+        }
+        for id in partitions.iter().map(|id| PartitionId::from(id.as_str())) {
+            if map.limit(&id.limit()) != home
+                && let Some(partition) = self.partition(&id).await?
+            {
+                page.view.put_partition(id, partition);
+            }
+        }
+        for object in page.objects() {
+            if map.object(&object) != home
+                && let Some(line) = self.line(&object).await?
+            {
+                page.view.put_line(object, line);
+            }
+        }
+        Ok(())
+    }
+
+    /// The queue of an object: the first object with its name as a prefix is the object itself.
+    async fn line(&self, object: &ObjectId) -> Result<Option<ObjectQueue>, StoreError> {
+        let prefix = Some(object.to_string());
+        let filter = ObjectFilter { prefix, after: None, limit: 1 };
+        let found = self.of_object(object)?.read().objects(&filter).await?.items;
+        Ok(found.into_iter().find(|row| row.object == *object).and_then(|row| row.line))
+    }
+}
+
+#[async_trait]
+impl Scan for MergedReads {
+    async fn candidates(&self, after: i64, limit: u32) -> Result<ScanPage<PromiseId>, StoreError> {
+        let cursor = ScanCursor::of(after);
+        let Some(member) = self.scanned(cursor) else { return Ok(ScanPage::end()) };
+        let page = member.scan().candidates(cursor.after, limit).await;
+        let page = page.map_err(|error| self.failure_of(cursor.database, error))?;
+        Ok(ScanPage { next: cursor.next(page.next, self.members.len()), ..page })
+    }
+
+    async fn finished(
+        &self,
+        after: i64,
+        limit: u32,
+        before: Timestamp,
+    ) -> Result<ScanPage<Promise>, StoreError> {
+        let cursor = ScanCursor::of(after);
+        let Some(member) = self.scanned(cursor) else { return Ok(ScanPage::end()) };
+        let page = member.scan().finished(cursor.after, limit, before).await;
+        let page = page.map_err(|error| self.failure_of(cursor.database, error))?;
+        Ok(ScanPage { next: cursor.next(page.next, self.members.len()), ..page })
+    }
+
+    /// All promises that a `maker` made lie in its database, so their cursors are numbers.
+    async fn examine(
+        &self,
+        maker: Option<&PromiseId>,
+        after: i64,
+        limit: u32,
+    ) -> Result<ExaminedPage, StoreError> {
+        let cursor = match maker {
+            Some(maker) => ScanCursor { database: self.shards.get().promise(maker), after },
+            None => ScanCursor::of(after),
+        };
+        let Some(member) = self.scanned(cursor) else { return Ok(ExaminedPage::default()) };
+        let page = member.scan().examine(maker, cursor.after, limit).await;
+        let mut page = page.map_err(|error| self.failure_of(cursor.database, error))?;
+        self.complete(&mut page, cursor.database).await?;
+        if maker.is_none() {
+            page.next = cursor.next(page.next, self.members.len());
+        }
+        Ok(page)
+    }
+
+    /// A database compares the counters of its limits with the executions that it has itself. It
+    /// reports a difference if executions of other databases are behind the limit.
+    async fn integrity(&self) -> Result<Vec<String>, StoreError> {
+        let found = self.all(|member| async move { member.scan().integrity().await }).await?;
+        let found = found.into_iter().enumerate().flat_map(|(database, lines)| {
+            let name = self.name(database);
+            lines.into_iter().map(move |line| format!("{name}: {line}"))
+        });
+        Ok(found.collect())
+    }
+
+    async fn export(&self, _sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError> {
+        Err(ArchiveError::Place(
+            "a store of several databases is exported one database at a time".to_owned(),
+        ))
+    }
+
+    /// The rows are not read as of one instant: neither those of different databases, nor those of
+    /// one.
+    async fn gather(
+        &self,
+        selection: &GatherSelection,
+        sink: &mut dyn GatherSink,
+    ) -> Result<(), GatherError> {
+        gather::gather(&mut MergedView(self), selection, sink).await
+    }
+
+    async fn size(&self, top: u32) -> Result<SizeReport, StoreError> {
+        let reports = self.all(|member| async move { member.scan().size(top).await }).await?;
+        Ok(size::sum(reports, top as usize))
+    }
+}
+
+impl<T> ScanPage<T> {
+    /// The page after the last one.
+    fn end() -> Self {
+        Self { items: Vec::new(), looked_at: 0, next: None }
+    }
+}

@@ -1,0 +1,246 @@
+//! One database does not answer.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use async_trait::async_trait;
+use segno_core::{
+    budget::{Budget, Costs},
+    command::Command,
+    graph::{NodeEvent, NodeRow},
+    id::{Digest, ObjectId, PromiseId, ScheduleId, StreamId},
+    invocation::Record,
+    limit::{Limit, LimitName, LimitPosition, Partition, PartitionId},
+    promise::{OutboxMessageKind, Promise, Schedule},
+    reply::Reply,
+    saga::{Fact, FactKey},
+    shard::ShardMap,
+    snapshot::Snapshot,
+    stream::{DurableStream, StreamChunk},
+    time::{Millis, Timestamp},
+    value::{Payload, Text},
+};
+use segno_env::Clock as _;
+
+use super::{parts, scripted, stores};
+use crate::{
+    AdmittedFilter, CallTree, ChildRow, DueWork, EventPosition, EventRow, ExaminedPage,
+    ExecutionHistory, GatherError, GatherSelection, GatherSink, InvocationFilter, InvocationRow,
+    LimitFilter, LimitRow, LogRow, ModuleRow, Modules, NewModule, ObjectFilter, ObjectRow, Page,
+    ParentCursor, PartitionFilter, PromiseFilter, PromiseRow, PromiseSize, Read, ReadyTask, Scan,
+    ScanPage, ScheduleFilter, SchedulePage, SizeReport, StateCounts, StateSize, Store, StoreCounts,
+    StoreError, TreeNeighbours, WaitEdges, WorkQueue,
+    archive::{ArchiveError, ArchiveSink},
+    current_shards::CurrentShards,
+    merged::MergedReads,
+};
+
+/// A database that never answers.
+struct Unreachable;
+
+fn away() -> StoreError {
+    StoreError::Away { reason: "connection refused".to_owned() }
+}
+
+/// Implements a part of [`Store`]: each method fails.
+macro_rules! fails {
+    ($part:ident: $($name:ident($($type:ty),*) -> $answer:ty;)*) => {
+        #[async_trait]
+        impl $part for Unreachable {
+            $(async fn $name(&self, $(_: $type),*) -> $answer {
+                Err(away().into())
+            })*
+        }
+    };
+}
+
+type Answer<T> = Result<T, StoreError>;
+
+fails! { Read:
+    promise(&PromiseId) -> Answer<Option<PromiseRow>>;
+    promises(&[PromiseId]) -> Answer<Vec<Option<PromiseRow>>>;
+    journal(&PromiseId, u32, u32) -> Answer<Vec<Record>>;
+    logs(&PromiseId, u32, u32) -> Answer<Vec<LogRow>>;
+    log_count(&PromiseId) -> Answer<u32>;
+    histories(&[(PromiseId, u32)]) -> Answer<Vec<ExecutionHistory>>;
+    waits(&PromiseId) -> Answer<WaitEdges>;
+    facts(&PromiseId) -> Answer<Vec<(FactKey, Fact)>>;
+    graph_nodes(&PromiseId) -> Answer<Vec<(Text, NodeRow)>>;
+    graph_history(&PromiseId) -> Answer<Vec<NodeEvent>>;
+    promise_sizes(&[PromiseId]) -> Answer<Vec<PromiseSize>>;
+    costs(&[PromiseId]) -> Answer<Vec<Costs>>;
+    stream(&StreamId) -> Answer<Option<DurableStream>>;
+    streams_of(&PromiseId) -> Answer<Vec<DurableStream>>;
+    stream_data(&StreamId, u64, usize) -> Answer<Vec<StreamChunk>>;
+    budget(&PromiseId) -> Answer<Option<Budget>>;
+    budgets_below(&PromiseId) -> Answer<Vec<(PromiseId, Budget)>>;
+    stream_kept(&StreamId, &PromiseId) -> Answer<u64>;
+    object_state(&ObjectId, &[Text]) -> Answer<BTreeMap<Text, Payload>>;
+    object_whole(&ObjectId, u64) -> Answer<Option<BTreeMap<Text, Payload>>>;
+    object_names(&ObjectId) -> Answer<Vec<StateSize>>;
+    objects(&ObjectFilter) -> Answer<Page<ObjectRow, ObjectId>>;
+    limit(&LimitName) -> Answer<Option<Limit>>;
+    limits(&LimitFilter) -> Answer<Page<LimitRow, LimitName>>;
+    partitions(&PartitionFilter) -> Answer<Page<(PartitionId, Partition), PartitionId>>;
+    partition(&PartitionId) -> Answer<Option<Partition>>;
+    place(&PromiseId, u32) -> Answer<Option<(LimitPosition, u64)>>;
+    ahead_of(&LimitPosition, u32) -> Answer<u64>;
+    admitted(&AdmittedFilter) -> Answer<Vec<(PromiseId, LimitPosition)>>;
+    list(&InvocationFilter) -> Answer<Page<InvocationRow>>;
+    counts_by_state(&InvocationFilter) -> Answer<StateCounts>;
+    schedule(&ScheduleId) -> Answer<Option<Schedule>>;
+    schedules(&ScheduleFilter) -> Answer<SchedulePage>;
+    find(&PromiseFilter) -> Answer<Page<PromiseRow, PromiseId>>;
+    events(Option<EventPosition>, u32) -> Answer<Vec<EventRow>>;
+    counts() -> Answer<StoreCounts>;
+    dump() -> Answer<Snapshot>;
+}
+
+fails! { WorkQueue:
+    due(Timestamp, u32) -> Answer<DueWork>;
+    ready(Timestamp, Option<i64>, u32) -> Answer<Vec<ReadyTask>>;
+    outbox_due(OutboxMessageKind, Timestamp, u32) -> Answer<DueWork>;
+}
+
+fails! { Scan:
+    candidates(i64, u32) -> Answer<ScanPage<PromiseId>>;
+    finished(i64, u32, Timestamp) -> Answer<ScanPage<Promise>>;
+    examine(Option<&PromiseId>, i64, u32) -> Answer<ExaminedPage>;
+    integrity() -> Answer<Vec<String>>;
+    export(&mut dyn ArchiveSink) -> Result<(), ArchiveError>;
+    gather(&GatherSelection, &mut dyn GatherSink) -> Result<(), GatherError>;
+    size(u32) -> Answer<SizeReport>;
+}
+
+fails! { CallTree:
+    children(&[ParentCursor], u32) -> Answer<Vec<ChildRow>>;
+    latest(&[ParentCursor], u32) -> Answer<Vec<ChildRow>>;
+    neighbours(&[PromiseId], u32, u32) -> Answer<Vec<Option<TreeNeighbours>>>;
+}
+
+fails! { Modules:
+    put(NewModule) -> Answer<()>;
+    component(Digest) -> Answer<Option<Arc<[u8]>>>;
+    named(&str) -> Answer<Option<Digest>>;
+    list() -> Answer<Vec<ModuleRow>>;
+    in_use() -> Answer<BTreeMap<Digest, u64>>;
+    unfinished(Digest, u32) -> Answer<Vec<PromiseId>>;
+    remove(Digest, Timestamp) -> Answer<bool>;
+}
+
+#[async_trait]
+impl Store for Unreachable {
+    async fn execute(&self, _commands: Vec<Command>) -> Answer<Vec<Reply>> {
+        Err(away())
+    }
+
+    fn read(&self) -> &dyn Read {
+        self
+    }
+
+    fn work_queue(&self) -> &dyn WorkQueue {
+        self
+    }
+
+    fn scan(&self) -> &dyn Scan {
+        self
+    }
+
+    fn call_tree(&self) -> &dyn CallTree {
+        self
+    }
+
+    fn modules(&self) -> &dyn Modules {
+        self
+    }
+
+    fn for_clients(&self) -> Option<Arc<dyn Store>> {
+        None
+    }
+
+    async fn check_writes(&self) -> Answer<()> {
+        Err(away())
+    }
+
+    async fn vacuum(&self) -> Answer<bool> {
+        Err(away())
+    }
+
+    async fn wipe(&self) -> Answer<()> {
+        Err(away())
+    }
+
+    async fn close(&self) {}
+}
+
+/// The work of the other databases goes on, reads of their rows succeed, and lists say which
+/// database is away.
+#[tokio::test]
+async fn one_database_is_away() {
+    const AWAY: usize = 1;
+    let (whole, clock) = scripted(3, 300).await;
+    let (parts, map) = parts(&whole, 3);
+    let (mut present, mut members) = (parts.clone(), stores(parts));
+    present.remove(AWAY);
+    members[AWAY] = Arc::new(Unreachable);
+    let merged = MergedReads::new(members, CurrentShards::new(map.clone()));
+    let now = clock.now() + Millis(60_000);
+
+    let due = merged.work_queue().due(now, 1_000).await.expect("what is due elsewhere");
+    let ready = merged.work_queue().ready(now, None, 1_000).await.expect("tasks");
+    let events = merged.read().events(None, 1_000).await.expect("events");
+    let counts = merged.read().counts().await.expect("counts");
+    let mut owed = 0;
+    for kind in OutboxMessageKind::ALL {
+        let due = merged.work_queue().outbox_due(kind, now, 1_000).await.expect("messages");
+        owed += due.commands.len();
+    }
+    let (mut expected, mut messages) = ([0; 3], 0);
+    for part in &present {
+        let work = part.work_queue();
+        expected[0] += work.due(now, 1_000).await.expect("what is due").commands.len();
+        expected[1] += work.ready(now, None, 1_000).await.expect("tasks").len();
+        expected[2] += part.read().events(None, 1_000).await.expect("events").len();
+        messages += part.read().counts().await.expect("counts").outbox.values().sum::<u64>();
+    }
+    assert_eq!([due.commands.len(), ready.len(), events.len()], expected);
+    assert!(expected.iter().all(|found| *found > 0), "{expected:?}");
+    assert_eq!(counts.outbox.values().sum::<u64>(), messages);
+    assert!(owed > 0 && owed <= messages as usize, "{owed} of {messages}");
+
+    let promises = whole.read().dump().await.expect("a dump").promises;
+    let (gone, here): (Vec<PromiseId>, Vec<PromiseId>) =
+        promises.into_keys().partition(|id| map.promise(id) == AWAY);
+    assert!(merged.read().promise(&here[0]).await.expect("a read").is_some());
+    assert!(merged.read().promises(&here).await.expect("a read").iter().all(Option::is_some));
+    let plain = merged.read().promise(&gone[0]).await.expect_err("it is away").to_string();
+    assert!(plain.contains("connection refused") && !plain.contains(" of 3"), "{plain}");
+    let mut failures = vec![
+        merged.read().promises(&[here[0].clone(), gone[0].clone()]).await.map(drop),
+        merged.read().list(&InvocationFilter::default()).await.map(drop),
+        merged.read().find(&PromiseFilter::default()).await.map(drop),
+        merged.read().schedules(&ScheduleFilter::default()).await.map(drop),
+        merged.read().dump().await.map(drop),
+        merged.scan().size(1).await.map(drop),
+        merged.modules().remove(Digest([1; 32]), now).await.map(drop),
+    ];
+    // The scan of the first database succeeds, and ends at the second.
+    let next = merged.scan().candidates(0, 1_000).await.expect("a page").next.expect("more");
+    failures.push(merged.scan().candidates(next, 1_000).await.map(drop));
+    for failed in failures {
+        let error = failed.expect_err("it is away");
+        assert!(matches!(error, StoreError::Away { .. }), "{error}");
+        let named = "database 2 of 3 does not answer: connection refused";
+        assert!(error.to_string().contains(named), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn all_databases_are_away() {
+    let members: Vec<Arc<dyn Store>> = vec![Arc::new(Unreachable), Arc::new(Unreachable)];
+    let map = ShardMap::dealt(2);
+    let merged = MergedReads::new(members, CurrentShards::new(map));
+    let due = merged.work_queue().due(Timestamp(0), 1).await;
+    assert!(matches!(due, Err(StoreError::Away { .. })), "{due:?}");
+    let counts = merged.read().counts().await;
+    assert!(matches!(counts, Err(StoreError::Away { .. })), "{counts:?}");
+}
