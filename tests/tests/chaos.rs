@@ -1,5 +1,5 @@
-//! The chaos driver in its short form: one host on SQLite, and three on PostgreSQL, also behind
-//! PgBouncer, and on a server that knows less than PostgreSQL and serializes everything.
+//! The chaos driver in its short form: one host on SQLite, and three on PostgreSQL, also with
+//! three databases, behind PgBouncer, and on a server that knows less than PostgreSQL and serializes everything.
 //!
 //! `SEGNO_CHAOS_SECONDS` sets the duration of the faults (40), `SEGNO_SEED` repeats a run's draws.
 
@@ -33,6 +33,13 @@ fn a_host_on_sqlite_survives_all_faults() {
 fn three_hosts_on_postgresql_survive_all_faults() {
     if throwaway_postgres::Cluster::is_possible() {
         chaos(&["--hosts", "3"]);
+    }
+}
+
+#[test]
+fn three_hosts_on_three_databases_survive_all_faults() {
+    if throwaway_postgres::Cluster::is_possible() {
+        chaos(&["--hosts", "3", "--databases", "3"]);
     }
 }
 

@@ -51,13 +51,27 @@ async fn three_hosts_killed_and_paused_at_random_lose_and_repeat_nothing() {
     let orders =
         usize::try_from(seed::number("SEGNO_WORKFLOWS").unwrap_or(60)).expect("it is small");
     let Some(cluster) = Cluster::start(&[]) else { return };
-    three_hosts_lose_and_repeat_nothing(&cluster, orders).await;
+    three_hosts_lose_and_repeat_nothing(&cluster, 1, orders).await;
 }
 
-/// Places orders with three hosts on the cluster, which are killed and paused, and so is the cluster.
-pub(crate) async fn three_hosts_lose_and_repeat_nothing(cluster: &Cluster, orders: usize) {
+#[tokio::test(flavor = "multi_thread")]
+async fn three_hosts_on_two_databases_lose_and_repeat_nothing() {
+    let orders =
+        usize::try_from(seed::number("SEGNO_WORKFLOWS").unwrap_or(60)).expect("it is small");
+    let Some(cluster) = Cluster::start(&[]) else { return };
+    three_hosts_lose_and_repeat_nothing(&cluster, 2, orders).await;
+}
+
+/// Places orders with three hosts on databases of the cluster. The hosts are killed and paused, and
+/// so is the cluster.
+pub(crate) async fn three_hosts_lose_and_repeat_nothing(
+    cluster: &Cluster,
+    databases: usize,
+    orders: usize,
+) {
     let mut chance = seed::chance();
-    let url = cluster.database().url();
+    let urls: Vec<String> = (0..databases).map(|_| cluster.database().url()).collect();
+    let url = urls.join(" ");
     let payments = PaymentsOptions { delay: Millis(30), ..PaymentsOptions::default() };
     let mut group = HostGroup::start(SEGNO, &url, 3, payments, &ARGUMENTS).await;
     group.deploy("order", guests::component("order")).await;
@@ -234,18 +248,25 @@ async fn inject(
     injected
 }
 
-/// Time until a dead node's claims are released. `None` if it held none.
-async fn until_released(env: &Env, url: &str, node: &str) -> Option<Millis> {
-    let mut connection = PgConnection::connect(url).await.expect("the database answers");
+/// Time until a dead node's claims are released in all databases of `urls`. `None` if it held none.
+async fn until_released(env: &Env, urls: &str, node: &str) -> Option<Millis> {
+    let mut connections = Vec::new();
+    for url in urls.split(' ') {
+        connections.push(PgConnection::connect(url).await.expect("the database answers"));
+    }
     let died = env.clock.now();
     let mut held = false;
     loop {
-        let left: i64 =
-            sqlx::query_scalar("SELECT count(*) FROM tasks WHERE node = $1 AND state = 2")
-                .bind(node)
-                .fetch_one(&mut connection)
-                .await
-                .expect("a count");
+        let mut left = 0;
+        for connection in &mut connections {
+            let in_one: i64 =
+                sqlx::query_scalar("SELECT count(*) FROM tasks WHERE node = $1 AND state = 2")
+                    .bind(node)
+                    .fetch_one(connection)
+                    .await
+                    .expect("a count");
+            left += in_one;
+        }
         let waited = env.clock.now().since(died);
         if left == 0 {
             return held.then_some(waited);

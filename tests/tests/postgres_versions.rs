@@ -48,7 +48,7 @@ async fn works(version: u32) {
         assert!(result == "works", "{check}: {result}, {detail}");
     }
     if matches!(version, 13 | 18) || env::var("SEGNO_PG_VERSIONS").is_ok_and(|all| all == "all") {
-        three_hosts_lose_and_repeat_nothing(&cluster, ORDERS).await;
+        three_hosts_lose_and_repeat_nothing(&cluster, 1, ORDERS).await;
     }
 }
 

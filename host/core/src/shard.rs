@@ -81,7 +81,7 @@ impl ShardMap {
     }
 
     /// Number of databases.
-    pub fn len(&self) -> usize {
+    pub fn database_count(&self) -> usize {
         usize::from(self.databases)
     }
 

@@ -27,7 +27,7 @@ use segno_guest::{
 };
 use segno_store::{
     Store, StoreError,
-    postgres::{self, PostgresConfig, PostgresStore},
+    postgres::{self, PostgresConfig, PostgresStore, ShardedStore},
     sqlite::{self, SqliteConfig, SqliteStore},
 };
 use tokio_util::sync::CancellationToken;
@@ -70,6 +70,19 @@ pub enum StoreConfig {
     Sqlite(SqliteConfig),
     /// A database that other hosts may use as well.
     Postgres(PostgresConfig),
+    /// Several databases that other hosts may use as well.
+    Sharded(Vec<PostgresConfig>),
+}
+
+impl StoreConfig {
+    /// The databases of the store; none for a directory.
+    fn databases(&mut self) -> &mut [PostgresConfig] {
+        match self {
+            Self::Sqlite(_) => &mut [],
+            Self::Postgres(database) => std::slice::from_mut(database),
+            Self::Sharded(databases) => databases,
+        }
+    }
 }
 
 /// The reason why a host did not start. Nothing was changed, unless the variant says so.
@@ -98,7 +111,7 @@ pub struct Prepared {
     node: HostName,
     worker: WorkerSettings,
     retention: Retention,
-    shared: Option<Arc<PostgresStore>>,
+    shared: Option<SharedStore>,
 }
 
 /// A host that has started.
@@ -126,9 +139,9 @@ pub async fn prepare(config: BootConfig, env: Env) -> Result<(Prepared, Arc<Wasm
         None => env,
     };
     let mut store = config.store;
-    if let (Some(_), StoreConfig::Postgres(database)) = (&config.debug, &mut store) {
+    if config.debug.is_some() {
         // A debugger sets the time.
-        database.server_time = false;
+        store.databases().iter_mut().for_each(|database| database.server_time = false);
     }
     let OpenedStore { store, shared, env } =
         open(store, config.engine.clone(), deciding, notifier.clone()).await?;
@@ -168,18 +181,26 @@ impl Prepared {
     pub async fn start(self) -> Result<RunningHost, StoreError> {
         let Self { host, node, worker, retention, shared } = self;
         let running = start_keeping(host, node.clone(), worker, retention).await?;
-        if let Some(database) = shared {
-            let (life, superseded) = (running.incarnation, running.superseded.clone());
-            database.watch_incarnation(node, life, superseded);
+        let (life, superseded) = (running.incarnation, running.superseded.clone());
+        match shared {
+            None => {}
+            Some(SharedStore::Postgres(store)) => store.watch_incarnation(node, life, superseded),
+            Some(SharedStore::Sharded(store)) => store.watch_incarnation(&node, life, &superseded),
         }
         Ok(running)
     }
 }
 
-/// An open store, and the same store as a PostgreSQL store if other hosts use it too.
+/// A store that other hosts use too.
+enum SharedStore {
+    Postgres(Arc<PostgresStore>),
+    Sharded(Arc<ShardedStore>),
+}
+
+/// An open store, and the same store as one that is shared if other hosts use it too.
 struct OpenedStore {
     store: Arc<dyn Store>,
-    shared: Option<Arc<PostgresStore>>,
+    shared: Option<SharedStore>,
     env: Env,
 }
 
@@ -199,7 +220,15 @@ async fn open(
             let store = PostgresStore::open(config, engine, env.clone(), notifier).await?;
             let clock = store.time();
             let env = Env { clock, ..env };
-            Ok(OpenedStore { store: store.clone(), shared: Some(store), env })
+            let shared = Some(SharedStore::Postgres(store.clone()));
+            Ok(OpenedStore { store, shared, env })
+        }
+        StoreConfig::Sharded(configs) => {
+            let store = ShardedStore::open(configs, engine, env.clone(), notifier).await?;
+            let clock = store.time();
+            let env = Env { clock, ..env };
+            let shared = Some(SharedStore::Sharded(store.clone()));
+            Ok(OpenedStore { store, shared, env })
         }
     }
 }

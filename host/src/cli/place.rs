@@ -12,7 +12,7 @@ use segno_env::Env;
 use segno_store::{
     Scan, Store,
     archive::{ArchiveError, ArchiveSource},
-    postgres::{PostgresConfig, PostgresImport, PostgresReader, PostgresStore},
+    postgres::{PostgresConfig, PostgresImport, PostgresReader, PostgresStore, ShardedStore},
     sqlite::{SqliteConfig, SqliteImport, SqliteOpenError, SqliteReader, SqliteStore},
 };
 
@@ -21,9 +21,10 @@ use super::{CliError, build::other};
 /// The options that name a store.
 #[derive(Debug, Args)]
 pub(super) struct StoreOptions {
-    /// Store: a data directory, or postgres://USER@HOST/DATABASE (default: ./segno-data)
+    /// Store: a data directory, or postgres://USER@HOST/DATABASE, once for each database of the
+    /// store (default: ./segno-data)
     #[arg(long, value_name = "STORE", env = "SEGNO_STORE", hide_env_values = true)]
-    store: Option<String>,
+    store: Vec<String>,
     /// Data directory; the same as --store DIR
     #[arg(long, value_name = "DIR", env = "SEGNO_DATA", conflicts_with = "store")]
     data: Option<PathBuf>,
@@ -32,6 +33,7 @@ pub(super) struct StoreOptions {
 enum StoreLocation {
     Sqlite(PathBuf),
     Postgres(PostgresConfig),
+    Sharded(Vec<PostgresConfig>),
 }
 
 /// A store that is being filled.
@@ -49,6 +51,8 @@ pub(super) enum ReadOnlyStore {
     Sqlite(SqliteReader),
     /// A database.
     Postgres(PostgresReader),
+    /// Several databases.
+    Sharded(Arc<ShardedStore>),
 }
 
 impl StoreOptions {
@@ -57,6 +61,9 @@ impl StoreOptions {
         match self.place() {
             Ok(StoreLocation::Sqlite(dir)) => dir.display().to_string(),
             Ok(StoreLocation::Postgres(config)) => config.shown().to_owned(),
+            Ok(StoreLocation::Sharded(configs)) => {
+                configs.iter().map(PostgresConfig::shown).collect::<Vec<_>>().join(" ")
+            }
             Err(_) => "the store".to_owned(),
         }
     }
@@ -74,6 +81,7 @@ impl StoreOptions {
                 let look = PostgresStore::look(&config, &Env::system()).await;
                 Ok(ReadOnlyStore::Postgres(look.map_err(|error| other("not-opened", &error))?))
             }
+            StoreLocation::Sharded(configs) => Ok(ReadOnlyStore::Sharded(sharded(configs).await?)),
         }
     }
 
@@ -95,6 +103,10 @@ impl StoreOptions {
                 let filled = PostgresImport::from_source(&config, &env, from).await?;
                 Ok(ImportedStore::Postgres(filled))
             }
+            StoreLocation::Sharded(_) => Err(ArchiveError::Place(
+                "an archive is imported into one database: name that one, and add the others when a host starts"
+                    .to_owned(),
+            )),
         }
     }
 
@@ -117,24 +129,48 @@ impl StoreOptions {
                 let opened = PostgresStore::open(config, Config::default(), env, notifier).await;
                 Ok(opened.map_err(|error| other("not-opened", &error))?)
             }
+            StoreLocation::Sharded(configs) => Ok(sharded(configs).await?),
         }
     }
 
     fn place(&self) -> Result<StoreLocation, CliError> {
-        let store = match (&self.store, &self.data) {
-            (Some(store), _) => store.as_str(),
-            (None, Some(dir)) => return Ok(StoreLocation::Sqlite(dir.clone())),
-            (None, None) => "segno-data",
+        let named: Vec<&str> = match (self.store.as_slice(), &self.data) {
+            ([], Some(dir)) => return Ok(StoreLocation::Sqlite(dir.clone())),
+            ([], None) => vec!["segno-data"],
+            // Databases may be named with spaces in between.
+            ([one], _) if is_postgres(one) => one.split_whitespace().collect(),
+            (several, _) => several.iter().map(String::as_str).collect(),
         };
-        if store.starts_with("postgres://") || store.starts_with("postgresql://") {
-            let config = PostgresConfig::new(store);
-            return Ok(StoreLocation::Postgres(
-                config.map_err(|error| CliError::Usage(error.to_string()))?,
-            ));
+        let database = |address: &str| {
+            PostgresConfig::new(address).map_err(|error| CliError::Usage(error.to_string()))
+        };
+        match named.as_slice() {
+            [one] if is_postgres(one) => Ok(StoreLocation::Postgres(database(one)?)),
+            [one] => {
+                let dir = one.strip_prefix("sqlite:").unwrap_or(one);
+                let dir = dir.strip_prefix("//").unwrap_or(dir);
+                Ok(StoreLocation::Sqlite(Path::new(dir).to_owned()))
+            }
+            several if several.iter().all(|store| is_postgres(store)) => {
+                let configs = several.iter().map(|address| database(address));
+                Ok(StoreLocation::Sharded(configs.collect::<Result<_, _>>()?))
+            }
+            _ => Err(CliError::Usage(
+                "a store of several databases has them in PostgreSQL: name a data directory alone"
+                    .to_owned(),
+            )),
         }
-        let dir = store.strip_prefix("sqlite:").unwrap_or(store);
-        Ok(StoreLocation::Sqlite(Path::new(dir.strip_prefix("//").unwrap_or(dir)).to_owned()))
     }
+}
+
+fn is_postgres(store: &str) -> bool {
+    store.starts_with("postgres://") || store.starts_with("postgresql://")
+}
+
+async fn sharded(configs: Vec<PostgresConfig>) -> Result<Arc<ShardedStore>, CliError> {
+    let (env, notifier) = (Env::system(), Arc::new(CommitNotifier::default()));
+    let opened = ShardedStore::open(configs, Config::default(), env, notifier).await;
+    opened.map_err(|error| other("not-opened", &error))
 }
 
 impl ImportedStore {
@@ -164,6 +200,7 @@ impl ReadOnlyStore {
         match self {
             Self::Sqlite(look) => look.scan(),
             Self::Postgres(look) => look.scan(),
+            Self::Sharded(store) => store.scan(),
         }
     }
 
@@ -172,6 +209,7 @@ impl ReadOnlyStore {
         match self {
             Self::Sqlite(look) => look.close().await,
             Self::Postgres(look) => look.close().await,
+            Self::Sharded(store) => Store::close(&*store).await,
         }
     }
 }

@@ -59,9 +59,10 @@ The policy says what modules may reach; without one they reach nothing:
   env = { MODE = \"test\", KEY = { from = \"ORDER_KEY\" } }")]
 pub(super) struct ServeArgs {
     /// Store: sqlite:DIR, or postgres://USER@HOST/DATABASE for any number of hosts (default: the
-    /// data directory)
+    /// data directory). Given once for each database of a store of several; SEGNO_STORE takes them
+    /// with spaces in between
     #[arg(long, value_name = "STORE", env = "SEGNO_STORE", hide_env_values = true)]
-    store: Option<StoreAddress>,
+    store: Vec<StoreAddress>,
     /// Poll the database for changes by other hosts, without notifications
     #[arg(long)]
     no_notify: bool,
@@ -300,19 +301,34 @@ impl ServeArgs {
             let config = SqliteConfig { dir: dir.clone(), relaxed: self.relaxed };
             (StoreConfig::Sqlite(config), dir)
         };
-        match &self.store {
-            None => Ok(sqlite(self.data.clone())),
-            Some(StoreAddress::Sqlite(dir)) => Ok(sqlite(dir.clone())),
-            Some(StoreAddress::Postgres(address)) => {
-                let mut config = PostgresConfig::new(address)
-                    .map_err(|error| CliError::Usage(error.to_string()))?;
-                config.notify = !self.no_notify;
-                config.start_wait = Millis::seconds(self.store_wait.into());
-                Ok((StoreConfig::Postgres(config), self.data.clone()))
+        let postgres = |address: &String| {
+            let mut config =
+                PostgresConfig::new(address).map_err(|error| CliError::Usage(error.to_string()))?;
+            config.notify = !self.no_notify;
+            config.start_wait = Millis::seconds(self.store_wait.into());
+            Ok::<_, CliError>(config)
+        };
+        let addresses: Vec<StoreAddress> = self.store.iter().flat_map(StoreAddress::each).collect();
+        match addresses.as_slice() {
+            [] => Ok(sqlite(self.data.clone())),
+            [StoreAddress::Sqlite(dir)] => Ok(sqlite(dir.clone())),
+            [StoreAddress::Postgres(address)] => {
+                Ok((StoreConfig::Postgres(postgres(address)?), self.data.clone()))
             }
-            Some(StoreAddress::Unknown) => Err(CliError::Usage(
-                "--store takes sqlite:DIR or postgres://USER@HOST/DATABASE".to_owned(),
-            )),
+            several => {
+                let configs = several.iter().map(|address| match address {
+                    StoreAddress::Postgres(address) => postgres(address),
+                    StoreAddress::Sqlite(_) if several.len() > 1 => Err(CliError::Usage(
+                        "a store of several databases has them in PostgreSQL: leave sqlite:DIR out, or name it alone"
+                            .to_owned(),
+                    )),
+                    StoreAddress::Sqlite(_) | StoreAddress::Unknown => Err(CliError::Usage(
+                        "--store takes sqlite:DIR or postgres://USER@HOST/DATABASE".to_owned(),
+                    )),
+                });
+                let configs = configs.collect::<Result<_, _>>()?;
+                Ok((StoreConfig::Sharded(configs), self.data.clone()))
+            }
         }
     }
 
@@ -320,7 +336,7 @@ impl ServeArgs {
         match (&self.node, store) {
             (Some(name), _) => Ok(name.clone()),
             (None, StoreConfig::Sqlite(_)) => Ok("local".to_owned()),
-            (None, StoreConfig::Postgres(_)) => Ok(node::name(data)?),
+            (None, StoreConfig::Postgres(_) | StoreConfig::Sharded(_)) => Ok(node::name(data)?),
         }
     }
 
@@ -340,7 +356,7 @@ impl ServeArgs {
         match store {
             StoreConfig::Sqlite(_) => settings,
             // Work that other hosts leave behind is found by scans.
-            StoreConfig::Postgres(_) => {
+            StoreConfig::Postgres(_) | StoreConfig::Sharded(_) => {
                 WorkerSettings { scan_period: Config::default().scan_period, ..settings }
             }
         }
@@ -388,7 +404,7 @@ impl ServeArgs {
             (lives, held) => format!("start {lives}, {held} executions taken up again"),
         };
         console.line(format!("  data    {place} ({life})"))?;
-        if matches!(self.store, Some(StoreAddress::Postgres(_))) {
+        if self.store.iter().any(|address| matches!(address, StoreAddress::Postgres(_))) {
             console.line(format!("  node    {node}"))?;
         }
         if let Some(at) = restate {
@@ -429,6 +445,9 @@ fn place(store: &StoreConfig) -> String {
     match store {
         StoreConfig::Sqlite(config) => config.dir.display().to_string(),
         StoreConfig::Postgres(config) => config.shown().to_owned(),
+        StoreConfig::Sharded(configs) => {
+            configs.iter().map(PostgresConfig::shown).collect::<Vec<_>>().join(" ")
+        }
     }
 }
 

@@ -14,6 +14,18 @@ pub(super) enum StoreAddress {
     Unknown,
 }
 
+impl StoreAddress {
+    /// The addresses of the databases, which may be several with spaces in between.
+    pub(super) fn each(&self) -> Vec<Self> {
+        match self {
+            Self::Postgres(addresses) => {
+                addresses.split_whitespace().map(|one| Self::Postgres(one.to_owned())).collect()
+            }
+            Self::Sqlite(_) | Self::Unknown => vec![self.clone()],
+        }
+    }
+}
+
 impl FromStr for StoreAddress {
     type Err = Infallible;
 
@@ -43,6 +55,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn addresses_of_several_databases_are_separated_by_spaces() {
+        let several = StoreAddress::Postgres("postgres://a/x  postgres://b/y".to_owned());
+        let each = ["postgres://a/x", "postgres://b/y"].map(str::to_owned);
+        assert_eq!(several.each(), each.map(StoreAddress::Postgres));
+    }
+
+    #[test]
     fn an_address_is_read_and_never_shown() {
         for (text, address) in [
             ("sqlite:data", StoreAddress::Sqlite(PathBuf::from("data"))),
@@ -55,6 +74,7 @@ mod tests {
         ] {
             let read = text.parse::<StoreAddress>().unwrap_or_else(|never| match never {});
             assert_eq!(read, address);
+            assert_eq!(read.each(), [read.clone()]);
             assert!(!format!("{read:?}").contains("secret"));
         }
     }

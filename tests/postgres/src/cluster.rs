@@ -95,6 +95,7 @@ impl Cluster {
         let known = [
             ("fsync", fsync.as_str()),
             ("max_connections", "200"),
+            ("max_prepared_transactions", "64"),
             ("listen_addresses", ""),
             // Version 13 has another default.
             ("password_encryption", "scram-sha-256"),

@@ -4,6 +4,7 @@
 //! ```text
 //! cargo run -p tests --bin chaos -- --seconds 3600                 one host on SQLite
 //! cargo run -p tests --bin chaos -- --seconds 3600 --hosts 3       three on PostgreSQL
+//! … --hosts 3 --databases 3                                      … with three databases
 //! … --hosts 3 --through pooler                                     … through PgBouncer
 //! ```
 
@@ -30,6 +31,9 @@ struct Arguments {
     /// Number of hosts: one uses SQLite, several use a PostgreSQL of their own
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8))]
     hosts: u8,
+    /// Number of databases of several hosts, each on a server of its own
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8))]
+    databases: u8,
     /// What is between several hosts and PostgreSQL: direct, pooler or strict
     #[arg(long, default_value_t)]
     through: DatabaseAccess,
@@ -89,5 +93,9 @@ fn plan(arguments: Arguments) -> Result<Plan, String> {
         named => named,
     };
     let access = arguments.through;
-    Ok(Plan { segno, seed, seconds, hosts, access, clients, faults, flows })
+    let databases = usize::from(arguments.databases);
+    if databases > 1 && (hosts == 1 || access != DatabaseAccess::Direct) {
+        return Err("several databases take several hosts and direct access".to_owned());
+    }
+    Ok(Plan { segno, seed, seconds, hosts, databases, access, clients, faults, flows })
 }

@@ -37,8 +37,9 @@ pub struct Victims {
     pub preload: Preload,
     /// The way to the database.
     pub access: OpenAccess,
-    /// Database that several hosts share, and its name. `None` for one host on SQLite.
-    pub cluster: Option<(Cluster, String)>,
+    /// Databases that several hosts share, each on a server of its own, and their names. None for
+    /// one host on SQLite.
+    pub clusters: Vec<(Cluster, String)>,
     pub env: Env,
 }
 
@@ -130,13 +131,13 @@ impl Victims {
             Fault::Back => self.preload.move_clock(-chance.length(100, BACK_MS).0)?,
             Fault::Disk => self.fill_disk(host, chance).await?,
             Fault::Drop => {
-                let (cluster, name) = self.cluster.as_ref().expect("several hosts have a database");
+                let (cluster, name) = self.any_cluster(chance);
                 let drop = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() \
                             AND pid <> pg_backend_pid()";
                 tokio::task::block_in_place(|| cluster.sql(name, drop));
             }
             Fault::Crash => {
-                let (cluster, _) = self.cluster.as_ref().expect("several hosts have a database");
+                let (cluster, _) = self.any_cluster(chance);
                 tokio::task::block_in_place(|| {
                     cluster.crash();
                     cluster.up().expect("the database comes back");
@@ -144,6 +145,12 @@ impl Victims {
             }
         }
         Ok(())
+    }
+
+    /// One of the servers.
+    fn any_cluster(&self, chance: &mut DemoRng) -> &(Cluster, String) {
+        let last = self.clusters.len().saturating_sub(1) as u64;
+        self.clusters.get(chance.between(0, last) as usize).expect("several hosts have a database")
     }
 
     /// Fills the disk for a while. In one of three cases the host is then killed, and restarted on

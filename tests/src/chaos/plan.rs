@@ -15,6 +15,8 @@ pub struct Plan {
     pub seconds: u64,
     /// Number of hosts. One uses SQLite, several share a private PostgreSQL.
     pub hosts: usize,
+    /// Number of databases of several hosts, each on a server of its own.
+    pub databases: usize,
     /// What is between several hosts and their database.
     pub access: DatabaseAccess,
     /// Number of concurrent flows.

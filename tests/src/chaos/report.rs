@@ -80,7 +80,11 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plan = &self.plan;
-        let store = if plan.hosts == 1 { "SQLite" } else { "PostgreSQL" };
+        let store = match (plan.hosts, plan.databases) {
+            (1, _) => "SQLite".to_owned(),
+            (_, 1) => "PostgreSQL".to_owned(),
+            (_, databases) => format!("{databases} databases of PostgreSQL"),
+        };
         writeln!(out, "seed {}, {} s, {} host(s), {store}", plan.seed, plan.seconds, plan.hosts)?;
         row(
             out,

@@ -127,17 +127,20 @@ async fn victims(
     env: &Env,
 ) -> anyhow::Result<Victims> {
     let preload = Preload::build(folder.path())?;
-    let cluster = match plan.hosts {
-        1 => None,
-        _ => Some(
-            Cluster::start(&[]).ok_or_else(|| anyhow::anyhow!("several hosts need PostgreSQL"))?,
-        ),
-    };
-    let name = cluster.as_ref().map(|cluster| cluster.database().name()).unwrap_or_default();
-    let opened = cluster.as_ref().map(|cluster| plan.access.open(cluster, &name));
+    let mut clusters = Vec::new();
+    for _ in (0..plan.databases).filter(|_| plan.hosts > 1) {
+        let cluster = Cluster::start(&[]);
+        let cluster = cluster.ok_or_else(|| anyhow::anyhow!("several hosts need PostgreSQL"))?;
+        let name = cluster.database().name();
+        clusters.push((cluster, name));
+    }
+    // Only direct access is possible to several.
+    let opened = clusters.first().map(|(cluster, name)| plan.access.open(cluster, name));
     let access = opened.unwrap_or(Some(OpenAccess::Direct));
     let access = access.ok_or_else(|| anyhow::anyhow!("PgBouncer is not installed"))?;
-    let url = cluster.as_ref().map(|cluster| access.url(cluster, &name));
+    let urls: Vec<String> =
+        clusters.iter().map(|(cluster, name)| access.url(cluster, name)).collect();
+    let url = Some(urls.join(" ")).filter(|url| !url.is_empty());
     let (mut hosts, mut proxies) = (Vec::new(), Vec::new());
     for number in 0..plan.hosts {
         let own = folder.path().join(format!("host-{number}"));
@@ -151,9 +154,8 @@ async fn victims(
         proxies.push(Proxy::start(options.listen, env).await);
         hosts.push(DemoServer::start(options, env.clone()).await?);
     }
-    let cluster = cluster.map(|cluster| (cluster, name));
     let env = env.clone();
-    Ok(Victims { hosts, proxies, ledger, preload, access, cluster, env })
+    Ok(Victims { hosts, proxies, ledger, preload, access, clusters, env })
 }
 
 /// Runs one client: flow after flow until the run is over. Returns the number of ended flows of

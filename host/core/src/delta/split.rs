@@ -117,7 +117,7 @@ impl Delta {
             parts.entry(shards.stream(&chunk.stream)).or_default().delta.stream_chunks.push(chunk);
         }
         let is_everywhere = !(aliases.is_empty() && dropped_aliases.is_empty() && hosts.is_empty());
-        for database in (0..shards.len()).filter(|_| is_everywhere) {
+        for database in (0..shards.database_count()).filter(|_| is_everywhere) {
             let delta = &mut parts.entry(database).or_default().delta;
             delta.aliases = aliases.clone();
             delta.dropped_aliases = dropped_aliases.clone();

@@ -6,6 +6,13 @@ use super::Footprint;
 use crate::shard::{DatabaseIndex, ShardMap};
 
 impl Footprint {
+    /// True if it names no rows but those that may lie in any database.
+    pub fn is_of_anywhere(&self) -> bool {
+        let Self { held_by, hosts, lanes, .. } = self;
+        let (held_by, hosts, lanes) = (held_by.clone(), hosts.clone(), lanes.clone());
+        *self == Self { held_by, hosts, lanes, ..Self::default() }
+    }
+
     /// The rows to load from each database. `home` holds what every database has: aliases, modules
     /// and hosts. The tasks that a host holds, and the executions that wait in a lane, may lie in
     /// any database.
@@ -80,7 +87,7 @@ impl Footprint {
             parts.entry(home).or_default().modules = modules;
         }
         let is_everywhere = !(held_by.is_empty() && lanes.is_empty());
-        for database in (0..shards.len()).filter(|_| is_everywhere) {
+        for database in (0..shards.database_count()).filter(|_| is_everywhere) {
             let part = parts.entry(database).or_default();
             part.lanes = lanes.clone();
             part.held_by = held_by.clone();

@@ -165,6 +165,8 @@ pub enum HeartbeatResult {
     Stale,
     /// There was no progress for too long, and the lease is not extended: interrupt the work.
     Stalled,
+    /// The database of the claim did not answer. The claim is as before, as far as anyone knows.
+    Unanswered,
 }
 
 /// Result of an action under a claim.

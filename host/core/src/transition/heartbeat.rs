@@ -24,11 +24,13 @@ pub(super) fn extend(
     for item in items {
         draft.touch(&item.claim.id);
         let beat = draft.beat(holder, item);
-        draft.count(match beat {
-            HeartbeatResult::Extended { .. } => Metric::HeartbeatExtended,
-            HeartbeatResult::Stale => Metric::HeartbeatStale,
-            HeartbeatResult::Stalled => Metric::HeartbeatStalled,
-        });
+        match beat {
+            HeartbeatResult::Extended { .. } => draft.count(Metric::HeartbeatExtended),
+            HeartbeatResult::Stale => draft.count(Metric::HeartbeatStale),
+            HeartbeatResult::Stalled => draft.count(Metric::HeartbeatStalled),
+            // Only a store of several databases answers so.
+            HeartbeatResult::Unanswered => {}
+        }
         beats.push(beat);
     }
     Ok(Reply::Heartbeat(beats))

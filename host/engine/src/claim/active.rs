@@ -241,7 +241,7 @@ impl ActiveClaims {
     }
 
     /// Records that these items of a heartbeat were stored.
-    pub(crate) fn stored(&self, items: &[HeartbeatItem]) {
+    pub(crate) fn stored<'a>(&self, items: impl IntoIterator<Item = &'a HeartbeatItem>) {
         let held = self.lock();
         for item in items {
             if let Some(active) = held.get(&item.claim.id).filter(|held| held.claim == item.claim) {

@@ -83,7 +83,9 @@ async fn beat(worker: &WorkerContext) -> HeartbeatStatus {
         Ok(SentCommands { replies, .. }) => {
             match replies.into_iter().next() {
                 Some(Reply::Heartbeat(beats)) => {
-                    worker.claims.stored(&sent);
+                    let answered = sent.iter().zip(&beats);
+                    let answered = answered.filter(|(_, it)| **it != HeartbeatResult::Unanswered);
+                    worker.claims.stored(answered.map(|(item, _)| item));
                     hear(worker, &sent, beats);
                 }
                 Some(Reply::Refused(refusal)) => refused(worker, &refusal),
@@ -101,7 +103,7 @@ async fn beat(worker: &WorkerContext) -> HeartbeatStatus {
 fn hear(worker: &WorkerContext, items: &[HeartbeatItem], beats: Vec<HeartbeatResult>) {
     for (HeartbeatItem { claim, .. }, beat) in items.iter().zip(beats) {
         match beat {
-            HeartbeatResult::Extended { cancel: false, .. } => {}
+            HeartbeatResult::Extended { cancel: false, .. } | HeartbeatResult::Unanswered => {}
             HeartbeatResult::Extended { cancel: true, .. } => {
                 worker.claims.request_cancel(&claim.id)
             }

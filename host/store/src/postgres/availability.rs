@@ -37,6 +37,11 @@ impl Availability {
         }
     }
 
+    /// True if the database is unavailable.
+    pub(super) fn is_away_now(&self) -> bool {
+        self.seen().away_since.is_some()
+    }
+
     /// True if the database is unavailable, or came back less than `grace` ago: heartbeats may not
     /// have arrived yet.
     pub(super) fn is_just_back(&self, now: Timestamp, grace: Millis) -> bool {

@@ -29,6 +29,13 @@ pub(super) enum InsertedKeys {
 }
 
 impl InsertedKeys {
+    /// Limits the waits of all insertions: the transaction holds rows of other databases.
+    pub(super) fn limit(&mut self) {
+        if *self == Self::None {
+            *self = Self::Some;
+        }
+    }
+
     /// Called before rows are inserted. Returns true if a statement was sent.
     pub(super) async fn enter(
         &mut self,

@@ -27,6 +27,8 @@ mod append;
 mod availability;
 mod batch;
 mod claims;
+mod databases;
+mod in_doubt;
 mod large_values;
 mod load;
 mod write;
@@ -39,6 +41,8 @@ mod insertion;
 mod notify;
 mod reader;
 mod session;
+mod shard_row;
+mod sharded;
 mod tables;
 
 #[cfg(test)]
@@ -56,6 +60,7 @@ use segno_core::{
     id::Digest,
     promise::OutboxMessageKind,
     reply::Reply,
+    shard::DatabaseIndex,
     time::{Millis, Timestamp},
 };
 use tokio::sync::{mpsc, oneshot, watch};
@@ -70,6 +75,7 @@ pub use load::{LoadStep, PLAN};
 pub use open::PostgresOpenError;
 #[cfg(test)]
 pub(super) use open::{ClockSkew, check_version};
+pub use sharded::ShardedStore;
 pub use time::DatabaseTime;
 pub use writer::WriteTotals;
 
@@ -79,11 +85,15 @@ use self::{
     availability::Availability,
     claims::RememberedClaims,
     connection_pool::ConnectionPool,
+    databases::{RowNumbers, StoreDatabase, StoreDatabases},
     notify::Notifier,
+    open::OpenedDatabase,
     primary::{MAX_AGE, Primary},
     reader::Reader,
     writer::{QUEUE, Writer, WriterRequest, WriterState},
 };
+use crate::current_shards::CurrentShards;
+
 use super::{
     CallTree, DueWork, Hints, Modules, ReadyTask, Scan, Store, StoreError, WorkQueue, limits,
     sql::read::ExpiredLeases, writing::WriteHealth,
@@ -106,6 +116,29 @@ pub struct PostgresStore {
     /// Hash state for this host's order of visiting ready tasks; `None` if the order is not spread.
     order: Option<RandomState>,
     closed: CancellationToken,
+}
+
+/// What the parts of a store have in common, one for each database.
+struct SharedParts {
+    databases: Arc<StoreDatabases>,
+    numbers: Arc<RowNumbers>,
+    time: Arc<DatabaseTime>,
+    engine: Config,
+    env: Env,
+    hints: Arc<dyn Hints>,
+    closed: CancellationToken,
+}
+
+/// What a host keeps for a database that was opened.
+fn database(config: &PostgresConfig, opened: &OpenedDatabase, env: &Env) -> StoreDatabase {
+    let is_lent = config.pooled() == Some(true);
+    StoreDatabase {
+        settings: config.writer(),
+        primary: Arc::new(Primary::new(env.clone(), is_lent, opened.server)),
+        claims: RememberedClaims::default(),
+        availability: Availability::default(),
+        shown: config.shown().to_owned(),
+    }
 }
 
 /// Read-only access to a database.
@@ -139,33 +172,54 @@ impl PostgresStore {
         let opened = open::open(&mut config, &env).await?;
         let time = Arc::new(DatabaseTime::new(env.clock.clone(), config.server_time));
         time.of_server(Some(opened.now), time.asking());
+        let opened = [(config, opened)];
+        let shards = shard_row::agree(&opened, 0).await?;
+        let databases = opened.iter().map(|(config, opened)| database(config, opened, &env));
+        let shards = CurrentShards::new(shards.map);
+        let shared = SharedParts {
+            databases: Arc::new(StoreDatabases::new(databases.collect(), shards, 0)),
+            numbers: Arc::default(),
+            time,
+            engine,
+            env,
+            hints,
+            closed: CancellationToken::new(),
+        };
+        let [(config, opened)] = opened;
+        Ok(Self::start(config, &opened, 0, &shared))
+    }
+
+    /// Starts the part of a store that serves one of its databases.
+    fn start(
+        config: PostgresConfig,
+        opened: &OpenedDatabase,
+        home: DatabaseIndex,
+        shared: &SharedParts,
+    ) -> Arc<Self> {
+        let SharedParts { databases, numbers, time, engine, env, hints, closed } = shared;
         let grace = Millis(engine.ttl.0.0 / 2 + 1_000);
         let (queue, requests) = mpsc::channel(QUEUE);
         let (counted, written) = watch::channel(WriteTotals::default());
-        let closed = CancellationToken::new();
-        let is_lent = config.pooled() == Some(true);
-        let primary = Arc::new(Primary::new(env.clone(), is_lent, opened.server));
+        let primary = databases.at(home).primary.clone();
         let notifier = Notifier::new(
             &config,
-            &engine,
+            engine,
             &opened.schema,
             primary.clone(),
             hints.clone(),
             closed.clone(),
         );
         notifier.start();
-        let writing = WriteHealth::new(env.clock.clone());
         let shared = Arc::new(WriterState {
             notifications: notifier.notifications(),
-            settings: config.writer(),
-            primary: primary.clone(),
-            config: engine,
-            env,
-            time,
-            hints,
-            availability: Availability::default(),
-            writing,
-            claims: RememberedClaims::default(),
+            databases: databases.clone(),
+            home,
+            numbers: numbers.clone(),
+            config: engine.clone(),
+            env: env.clone(),
+            time: time.clone(),
+            hints: hints.clone(),
+            writing: WriteHealth::new(env.clock.clone()),
             written: counted,
         });
         let order = config.spread.then(RandomState::new);
@@ -186,7 +240,7 @@ impl PostgresStore {
             order: order.clone(),
             closed: closed.clone(),
         };
-        Ok(Arc::new(of(reader, Some(Arc::new(of(for_clients, None))))))
+        Arc::new(of(reader, Some(Arc::new(of(for_clients, None)))))
     }
 
     /// Opens a database for reading, without an incarnation of a host.
@@ -223,6 +277,11 @@ impl PostgresStore {
         self.shared.env.within(READ_TIMEOUT, read).await.unwrap_or_else(|| Err(away()))
     }
 
+    /// Like [`Store::execute`], for commands that concern the rows of this database alone.
+    async fn execute_locally(&self, commands: Vec<Command>) -> Result<Vec<Reply>, StoreError> {
+        self.ask(|answer| WriterRequest::Execute { commands, answer, is_local: true }).await?
+    }
+
     async fn ask<T>(
         &self,
         request: impl FnOnce(oneshot::Sender<T>) -> WriterRequest,
@@ -237,7 +296,7 @@ impl PostgresStore {
 #[async_trait]
 impl Store for PostgresStore {
     async fn execute(&self, commands: Vec<Command>) -> Result<Vec<Reply>, StoreError> {
-        self.ask(|answer| WriterRequest::Execute { commands, answer }).await?
+        self.ask(|answer| WriterRequest::Execute { commands, answer, is_local: false }).await?
     }
 
     fn read(&self) -> &dyn crate::Read {
@@ -266,7 +325,7 @@ impl Store for PostgresStore {
 
     async fn check_writes(&self) -> Result<(), StoreError> {
         // A recent commit proves nothing about the server that answers reads now.
-        self.shared.primary.check()?;
+        self.shared.own().primary.check()?;
         self.shared.writing.check(self.reader.try_writing()).await
     }
 
@@ -295,7 +354,7 @@ impl Store for PostgresStore {
 impl WorkQueue for PostgresStore {
     async fn due(&self, now: Timestamp, limit: u32) -> Result<DueWork, StoreError> {
         let machine = self.shared.env.clock.now();
-        let availability = &self.shared.availability;
+        let availability = &self.shared.own().availability;
         let leases = match availability.is_just_back(machine, self.grace) {
             true => ExpiredLeases::Rest,
             false => ExpiredLeases::End,

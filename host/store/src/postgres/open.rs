@@ -106,6 +106,12 @@ pub enum PostgresOpenError {
         /// The server's major version.
         found: i32,
     },
+    /// The databases are not those of one store.
+    #[error("{reason}")]
+    Shards {
+        /// What is wrong with them, and what to do.
+        reason: String,
+    },
     /// Any other error of PostgreSQL.
     #[error("the database at {address} cannot be opened")]
     Database {
@@ -159,6 +165,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (26, "stamps", include_str!("../../migrations/postgres/0026_stamps.sql")),
     (27, "large values", include_str!("../../migrations/postgres/0027_large_values.sql")),
     (28, "budgets", include_str!("../../migrations/postgres/0028_budgets.sql")),
+    (29, "databases", include_str!("../../migrations/postgres/0029_databases.sql")),
 ];
 
 /// Serialises hosts that migrate together. The first migration of an empty database makes the
@@ -186,7 +193,8 @@ const LOOK: &str = "
            coalesce(current_schema(), '')";
 
 /// The tables whose rows belong to no promise.
-const GLOBALS: [&str; 4] = ["hosts", "modules", "aliases", "first_version"];
+const GLOBALS: [&str; 7] =
+    ["hosts", "modules", "aliases", "first_version", "shards", "crossings", "decisions"];
 
 /// The tables, of those listed, for which this role lacks a privilege.
 const PRIVILEGES: &str = "

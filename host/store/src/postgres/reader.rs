@@ -99,7 +99,8 @@ impl Reader {
         let failed = failed::<Postgres, sqlx::Error>(name);
         let mut connection = self.acquired(name).await?;
         let mut transaction = connection.begin().await.map_err(&failed)?;
-        for statement in sql::wipe() {
+        let crossings = "DELETE FROM crossings".to_owned();
+        for statement in sql::wipe().chain([crossings]) {
             transaction.execute(AssertSqlSafe(statement)).await.map_err(&failed)?;
         }
         transaction.commit().await.map_err(&failed)?;

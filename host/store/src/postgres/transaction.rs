@@ -34,6 +34,14 @@ impl<'a> SessionTransaction<'a> {
         }
     }
 
+    /// Gives up the transaction after its session has prepared it.
+    pub(super) async fn leave(self) -> Result<(), sqlx::Error> {
+        match self {
+            Self::Own(_) => Ok(()),
+            Self::Lent(transaction) => transaction.rollback().await,
+        }
+    }
+
     pub(super) async fn rollback(self) -> Result<(), sqlx::Error> {
         match self {
             Self::Own(connection) => connection.execute("ROLLBACK").await.map(drop),

@@ -5,10 +5,13 @@
 //! statement. A second statement takes the parts whose tables the first one writes already: some
 //! servers refuse a statement that writes one table twice.
 
-use std::{borrow::Cow, collections::BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use segno_core::{
-    delta::Delta,
+    delta::DatabaseDelta,
     id::{Digest, PromiseId},
 };
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
@@ -53,6 +56,17 @@ pub(super) const REMOVE: [(&str, &str); 7] = [
 
 pub(super) const REMOVE_PROMISES: (&str, &str) =
     ("remove promises", "DELETE FROM promises WHERE n = ANY($1::bigint[])");
+
+/// Deletes the callbacks of removed promises that lead to other databases, by id.
+pub(super) const REMOVE_CROSSINGS: (&str, &str) = (
+    "remove callbacks across databases",
+    "DELETE FROM crossings WHERE awaited = ANY($1::text[]) OR awaiter = ANY($1::text[])",
+);
+
+/// Deletes callbacks between databases, by awaited and awaiter.
+pub(super) const DROP_CROSSINGS: &str = "
+    DELETE FROM crossings USING unnest($1::text[], $2::text[]) AS given (awaited, awaiter)
+     WHERE crossings.awaited = given.awaited AND crossings.awaiter = given.awaiter";
 
 const INSERT_PROMISES: StatementPart = StatementPart {
     columns: &[
@@ -119,6 +133,23 @@ const DELETE_CALLBACKS: StatementPart = StatementPart {
     after: Cow::Borrowed(
         "AS given (awaited, awaiter)
              WHERE callbacks.awaited = given.awaited AND callbacks.awaiter = given.awaiter",
+    ),
+};
+
+const PUT_CROSSINGS: StatementPart = StatementPart {
+    columns: &[Text, Text, Int],
+    before: Cow::Borrowed("INSERT INTO crossings (awaited, awaiter, consumed) SELECT * FROM"),
+    after: Cow::Borrowed(
+        "ON CONFLICT (awaited, awaiter) DO UPDATE SET consumed = excluded.consumed",
+    ),
+};
+
+const DELETE_CROSSINGS: StatementPart = StatementPart {
+    columns: &[Text, Text],
+    before: Cow::Borrowed("DELETE FROM crossings USING"),
+    after: Cow::Borrowed(
+        "AS given (awaited, awaiter)
+             WHERE crossings.awaited = given.awaited AND crossings.awaiter = given.awaiter",
     ),
 };
 
@@ -235,12 +266,13 @@ pub(super) struct WriteSummary {
     pub(super) released_chunks: Vec<Vec<u8>>,
 }
 
-/// Writes `delta`, which is already applied to `cache`. `fresh` are the promises it creates;
-/// `locked` tells which named rows exist; `stamp` marks the tasks.
+/// Writes `delta`, which is already applied to `cache`, and the callbacks to other databases.
+/// `fresh` are the promises it creates; `locked` tells which named rows exist; `stamp` marks the
+/// tasks.
 pub(super) async fn write(
     connection: &mut PgConnection,
     cache: &Cache,
-    delta: &Delta,
+    DatabaseDelta { delta, crossings }: &DatabaseDelta,
     fresh: &BTreeSet<PromiseId>,
     locked: &LockedRows,
     stamp: WriteStamp,
@@ -256,6 +288,9 @@ pub(super) async fn write(
     main.push(&PUT_TASKS, written.tasks.into_iter().map(stamped).collect::<Vec<CellRow>>());
     main.push(&DELETE_CALLBACKS, written.deleted_callbacks);
     main.push(&PUT_CALLBACKS, written.callbacks);
+    let (put, deleted) = crossing_rows(crossings);
+    main.push(&DELETE_CROSSINGS, deleted);
+    main.push(&PUT_CROSSINGS, put);
     main.push(&DELETE_LISTENERS, written.deleted_listeners);
     main.push(&PUT_LISTENERS, written.listeners);
     main.push(&DELETE_OUTBOX, written.deleted_outbox);
@@ -338,6 +373,21 @@ pub(super) async fn write(
     Ok(sent)
 }
 
+/// The rows to write and to delete for callbacks between databases.
+fn crossing_rows(
+    crossings: &BTreeMap<(PromiseId, PromiseId), Option<bool>>,
+) -> (Vec<[SqlCell; 3]>, Vec<[SqlCell; 2]>) {
+    let (mut put, mut deleted) = (Vec::new(), Vec::new());
+    for ((awaited, awaiter), consumed) in crossings {
+        let [awaited, awaiter] = [awaited, awaiter].map(|id| SqlCell::from(id.as_str()));
+        match consumed {
+            Some(consumed) => put.push([awaited, awaiter, (*consumed).into()]),
+            None => deleted.push([awaited, awaiter]),
+        }
+    }
+    (put, deleted)
+}
+
 fn text_of(cell: &SqlCell) -> &str {
     match cell {
         SqlCell::Text(text) => text,
@@ -364,6 +414,7 @@ pub(super) fn statements() -> Vec<String> {
     let parts = [
         SETTLE_PROMISES,
         DELETE_CALLBACKS,
+        DELETE_CROSSINGS,
         DELETE_LISTENERS,
         DELETE_OUTBOX,
         PUT_TASKS,

@@ -148,6 +148,8 @@ impl LockedRows {
     }
 }
 
-pub(super) fn escaped<'a>(ids: impl IntoIterator<Item = &'a PromiseId>) -> Vec<String> {
+pub(in crate::postgres) fn escaped<'a>(
+    ids: impl IntoIterator<Item = &'a PromiseId>,
+) -> Vec<String> {
     ids.into_iter().map(|id| escape(id.as_str()).into_owned()).collect()
 }

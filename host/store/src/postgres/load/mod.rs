@@ -40,6 +40,7 @@
 //! rolls back and starts over with these rows among the first. So no batch waits for a row lower in
 //! the order than one it holds, and no two batches wait for each other.
 
+mod crossings;
 mod lock;
 mod parts;
 mod plan;
@@ -55,6 +56,7 @@ use segno_core::{
 };
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _, postgres::PgRow};
 
+pub(in crate::postgres) use self::lock::escaped;
 pub use self::plan::{LoadStep, PLAN};
 use self::round::WantedAdmissions;
 use super::{
@@ -129,9 +131,23 @@ pub(super) struct LockedRows {
     pub(super) has_large_values: bool,
     /// Number of statements sent.
     pub(super) statements: usize,
+    /// True if the next load waits for locks of other transactions.
+    may_wait: bool,
+    /// True if promises of other databases may wait for promises of this one.
+    crosses: bool,
+    /// The composites whose callbacks in other databases were read.
+    crossing: BTreeSet<PromiseId>,
+    /// The awaiters in other databases of the promises that were loaded.
+    pub(super) awaiters_elsewhere: BTreeSet<PromiseId>,
 }
 
 impl LockedRows {
+    /// No rows yet. The first load waits for locks if `may_wait` is true; `crosses` is true if the
+    /// store has other databases.
+    pub(super) fn new(may_wait: bool, crosses: bool) -> Self {
+        Self { may_wait, crosses, ..Self::default() }
+    }
+
     /// Records that these promises no longer exist.
     pub(super) fn forget(&mut self, gone: &BTreeSet<PromiseId>) {
         for id in gone {
@@ -149,7 +165,7 @@ impl LockedRows {
         self.named.iter_mut().zip(names).for_each(|(locked, names)| locked.extend(names));
     }
 
-    /// Locks and loads `wanted`, which the cache does not hold. Only the first load of a
+    /// Locks and loads `wanted`, which the cache does not hold. At most the first load of a
     /// transaction waits for locks of other transactions.
     pub(super) async fn load(
         &mut self,
@@ -157,7 +173,7 @@ impl LockedRows {
         cache: &mut Cache,
         wanted: Footprint,
     ) -> Result<(), LoadFailure> {
-        let waits = self.now.is_none();
+        let waits = std::mem::take(&mut self.may_wait);
         let ids = self.to_lock(&wanted);
         let (mut numbers, mut fresh) = (Vec::new(), BTreeSet::new());
         for read in PLAN {

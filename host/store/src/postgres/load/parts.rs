@@ -10,7 +10,7 @@ use segno_core::{
 };
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, postgres::PgRow};
 
-use super::{LoadFailure, LockedRows, lock::escaped};
+use super::{LoadFailure, LockedRows, crossings, lock::escaped};
 use crate::{
     order,
     postgres::{
@@ -105,6 +105,24 @@ pub(super) static PARTS_AND_NAMES: LazyLock<String> = LazyLock::new(|| {
     format!("{PARTS}{}", again.collect::<String>())
 });
 
+/// The kind of a row that reports a callback between two databases.
+const CROSSING: i64 = -1;
+
+/// [`PARTS`] and [`PARTS_AND_NAMES`] plus the callbacks between databases, by the ids of composites.
+static CROSSING_PARTS: LazyLock<[String; 2]> = LazyLock::new(|| {
+    let crossings = |parameter: usize| {
+        let by = |column: &str| {
+            format!(
+                " UNION ALL SELECT {CROSSING}, awaited, NULL, awaiter, NULL, consumed, NULL, NULL, NULL, NULL, NULL, \
+                 NULL, NULL FROM crossings WHERE {column} = ANY(${parameter}::text[])"
+            )
+        };
+        by("awaited") + &by("awaiter")
+    };
+    let with_names = crossings(NAMES + NAMED.len());
+    [format!("{PARTS}{}", crossings(NAMES)), format!("{}{with_names}", *PARTS_AND_NAMES)]
+});
+
 /// The journal rows that hold records from a given position on.
 pub(super) const TAIL: &str = "
     SELECT records FROM journal
@@ -163,7 +181,11 @@ impl LockedRows {
         let modules: Vec<_> = unlocked.modules.iter().map(|digest| digest.0.to_vec()).collect();
         let aliases: Vec<_> = unlocked.aliases.iter().map(|name| escape(name.as_str())).collect();
         let hosts: Vec<_> = unlocked.hosts.iter().map(|node| escape(node.as_str())).collect();
-        let text = if named { PARTS_AND_NAMES.as_str() } else { PARTS };
+        let text = match (self.crosses, named) {
+            (false, false) => PARTS,
+            (false, true) => PARTS_AND_NAMES.as_str(),
+            (true, named) => CROSSING_PARTS[usize::from(named)].as_str(),
+        };
         let mut query = query(connection, AssertSqlSafe(text))
             .bind(composites)
             .bind(modules)
@@ -178,6 +200,10 @@ impl LockedRows {
         if named {
             query = absent.named.into_iter().fold(query, |query, names| query.bind(names));
         }
+        if self.crosses {
+            query = query.bind(escaped(&wanted.composites));
+            self.crossing.extend(wanted.composites.iter().cloned());
+        }
         self.statements += 1;
         let mut appeared: Option<Footprint> = None;
         for row in &connection.fetch_all(query).await.map_err(FailedStatement::of(name))? {
@@ -185,6 +211,13 @@ impl LockedRows {
                 Some(9) => {
                     let id = sql::id(row, 1).map_err(FailedStatement::of(name))?;
                     appeared.get_or_insert_default().composites.insert(id);
+                }
+                Some(CROSSING) => {
+                    let callback = crossings::put(cache, row);
+                    let (awaited, awaiter) = callback.map_err(FailedStatement::of(name))?;
+                    if wanted.composites.contains(&awaited) {
+                        self.awaiters_elsewhere.insert(awaiter);
+                    }
                 }
                 Some(what @ NAME..) => {
                     let found = row.text(1).map_err(FailedStatement::of(name))?.unwrap_or_default();
@@ -251,6 +284,8 @@ impl LockedRows {
             Some(7) => {
                 let node = HostName::new(sql::text(row, 1)?.as_str());
                 let lives = row.int(2)?.unwrap_or_default().cast_unsigned();
+                // Of several databases, one may lag behind.
+                let lives = lives.max(cache.view.incarnation(&node));
                 cache.view.put_host(node, lives);
             }
             _ => {

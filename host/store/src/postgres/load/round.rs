@@ -58,6 +58,9 @@ impl LockedRows {
         if !missing.is_empty() {
             Box::pin(self.load(connection, cache, missing)).await?;
         }
+        if !lanes.is_empty() {
+            self.wait_for_prepared(connection).await?;
+        }
         let name = "load a lane";
         for ((partition, priority), most) in &lanes {
             self.statements += 1;

@@ -7,6 +7,8 @@ pub(super) enum BatchError {
     Conflict,
     Unknown(String),
     Away(String),
+    /// A database other than the home of the batch is away, which only some submissions need.
+    ApartAway(String),
     Refused(FailedStatement),
 }
 
@@ -35,7 +37,7 @@ impl From<BatchError> for StoreError {
         match batch_error {
             BatchError::Conflict => Self::Conflict,
             BatchError::Unknown(reason) => Self::UnknownOutcome(anyhow::anyhow!(reason)),
-            BatchError::Away(reason) => Self::Away { reason },
+            BatchError::Away(reason) | BatchError::ApartAway(reason) => Self::Away { reason },
             BatchError::Refused(failed) => failed.explain(),
         }
     }

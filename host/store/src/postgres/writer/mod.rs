@@ -19,15 +19,17 @@ use std::{
     sync::Arc,
 };
 
-use segno_core::{command::Command, config::Config, time::Millis};
+use segno_core::{command::Command, config::Config, shard::DatabaseIndex, time::Millis};
 use segno_env::Env;
 use sqlx::Connection as _;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use self::submission::{ReplySender, Submission};
 use super::{
-    availability::Availability, claims::RememberedClaims, config::SessionSettings,
-    held::PrimaryConnection, notify::Notifications, primary::Primary, time::DatabaseTime,
+    batch::ConnectionSlot,
+    databases::{RowNumbers, StoreDatabase, StoreDatabases},
+    notify::Notifications,
+    time::DatabaseTime,
 };
 use crate::{Hints, StoreError, writing::WriteHealth};
 
@@ -45,7 +47,12 @@ const LOOK: usize = 2048;
 /// A request to the writer.
 pub(super) enum WriterRequest {
     /// Decide and commit these commands, in order.
-    Execute { commands: Vec<Command>, answer: ReplySender },
+    Execute {
+        commands: Vec<Command>,
+        answer: ReplySender,
+        /// True if they concern the rows of this database alone, also the tasks that a worker holds.
+        is_local: bool,
+    },
     /// End after all earlier requests.
     Close { answer: oneshot::Sender<()> },
 }
@@ -64,17 +71,24 @@ pub struct WriteTotals {
 
 /// State shared by all batches.
 pub(super) struct WriterState {
-    pub(super) settings: SessionSettings,
-    pub(super) primary: Arc<Primary>,
+    pub(super) databases: Arc<StoreDatabases>,
+    /// The database whose commands this writer commits.
+    pub(super) home: DatabaseIndex,
+    pub(super) numbers: Arc<RowNumbers>,
     pub(super) config: Config,
     pub(super) env: Env,
     pub(super) time: Arc<DatabaseTime>,
     pub(super) hints: Arc<dyn Hints>,
     pub(super) notifications: Arc<Notifications>,
-    pub(super) availability: Availability,
     pub(super) writing: WriteHealth,
-    pub(super) claims: RememberedClaims,
     pub(super) written: watch::Sender<WriteTotals>,
+}
+
+impl WriterState {
+    /// The database whose commands this writer commits.
+    pub(super) fn own(&self) -> &StoreDatabase {
+        self.databases.at(self.home)
+    }
 }
 
 /// The task that gathers requests into batches.
@@ -82,8 +96,8 @@ pub(super) struct Writer {
     shared: Arc<WriterState>,
     queue: mpsc::Receiver<WriterRequest>,
     pending: VecDeque<Submission>,
-    /// Connections not used by a batch.
-    idle: Vec<ConnectionSlot>,
+    /// The connections that no batch uses: for each batch, one to each database.
+    idle: Vec<Vec<ConnectionSlot>>,
     slots: usize,
     /// Hashes of the promises that running batches name.
     busy: HashSet<u64>,
@@ -91,11 +105,8 @@ pub(super) struct Writer {
     hasher: RandomState,
 }
 
-/// A slot for a connection; `None` while it is closed.
-type ConnectionSlot = Option<PrimaryConnection>;
-
 struct FinishedBatch {
-    slot: ConnectionSlot,
+    connections: Vec<ConnectionSlot>,
     names: Vec<u64>,
 }
 
@@ -106,11 +117,13 @@ impl Writer {
         slots: usize,
     ) -> Self {
         let slots = slots.max(1);
+        let closed = || shared.databases.iter().map(|_| None).collect();
+        let idle = std::iter::repeat_with(closed).take(slots).collect();
         Self {
             shared,
             queue,
             pending: VecDeque::new(),
-            idle: (0..slots).map(|_| None).collect(),
+            idle,
             slots,
             busy: HashSet::new(),
             finished: mpsc::unbounded_channel(),
@@ -124,7 +137,8 @@ impl Writer {
         // Pending while a batch could start but is not yet worth a connection.
         let mut patience = None;
         let mut late = false;
-        let mut epoch = self.shared.primary.epoch();
+        let primary = self.shared.own().primary.clone();
+        let mut epoch = primary.epoch();
         loop {
             while closing.is_none() && self.pending.len() < LOOK {
                 match self.queue.try_recv() {
@@ -149,17 +163,18 @@ impl Writer {
                     finished.names.iter().for_each(|name| {
                         self.busy.remove(name);
                     });
-                    self.idle.push(finished.slot);
+                    self.idle.push(finished.connections);
                 }
                 request = self.queue.recv(), if closing.is_none() && self.pending.len() < LOOK => match request {
                     Some(request) => closing = self.take(request),
                     None => closing = Some(None),
                 },
-                () = self.shared.primary.left(epoch) => {
-                    epoch = self.shared.primary.epoch();
-                    self.idle.iter_mut().for_each(|slot| drop(slot.take()));
+                () = primary.left(epoch) => {
+                    epoch = primary.epoch();
+                    let home = self.shared.home;
+                    self.idle.iter_mut().for_each(|slots| drop(slots[home].take()));
                     // The cache holds rows of the former server.
-                    self.shared.claims.forget_all();
+                    self.shared.own().claims.forget_all();
                 }
                 () = async { patience.as_mut().expect("it runs").await }, if patience.is_some() => {
                     patience = None;
@@ -171,7 +186,7 @@ impl Writer {
         while let Some(late) = self.queue.recv().await {
             late.refuse();
         }
-        for slot in self.idle.into_iter().flatten() {
+        for slot in self.idle.into_iter().flatten().flatten() {
             // If this does not reach the database, it detects the closed connection itself.
             let _ = self.shared.env.within(Millis(1_000), slot.connection.close()).await;
         }
@@ -185,12 +200,13 @@ impl Writer {
     fn take(&mut self, request: WriterRequest) -> Option<Option<oneshot::Sender<()>>> {
         match request {
             WriterRequest::Close { answer } => return Some(Some(answer)),
-            WriterRequest::Execute { commands, answer } => {
+            WriterRequest::Execute { commands, answer, is_local } => {
                 // Heartbeats go first, so that a host that was delayed keeps the claims it still
                 // serves.
                 let beats = |command: &Command| matches!(command, Command::TaskHeartbeat { .. });
                 let first = commands.iter().all(beats);
-                let submission = Submission::new(commands, answer, &self.hasher);
+                let shards = self.shared.databases.shards();
+                let submission = Submission::new(commands, answer, is_local, &self.hasher, &shards);
                 match first {
                     true => self.pending.push_front(submission),
                     false => self.pending.push_back(submission),
@@ -202,12 +218,12 @@ impl Writer {
 
     /// Starts batches while connections are idle.
     fn begin(&mut self, late: bool) {
-        while let Some(slot) = self.idle.pop() {
+        while let Some(connections) = self.idle.pop() {
             let running = self.slots - self.idle.len() - 1;
             let begins = running < AT_ONCE || late || self.pending.len() >= BATCH;
             let batch = if begins { self.gather() } else { Vec::new() };
             if batch.is_empty() {
-                self.idle.push(slot);
+                self.idle.push(connections);
                 return;
             }
             let names: Vec<u64> =
@@ -216,9 +232,9 @@ impl Writer {
             let (shared, finished) = (self.shared.clone(), self.finished.0.clone());
             let waiting = self.pending.len() + self.queue.len();
             let work = async move {
-                let slot = shared.serve(slot, batch, waiting).await;
+                let connections = shared.serve(connections, batch, waiting).await;
                 // The receiver is gone if the writer has ended.
-                let _ = finished.send(FinishedBatch { slot, names });
+                let _ = finished.send(FinishedBatch { connections, names });
             };
             self.shared.env.runtime.spawn("store batch", Box::pin(work));
         }
@@ -234,8 +250,14 @@ impl Writer {
         let mut waiting = VecDeque::with_capacity(self.pending.len());
         while let Some(next) = self.pending.pop_front() {
             let free = |name: &u64| !self.busy.contains(name) && !passed.contains(name);
-            let short = next.claim.as_ref().is_some_and(|claim| self.shared.claims.knows(claim));
-            let fits = batch.is_empty() || (!next.alone && !batch[0].alone && short == all_short);
+            let short =
+                next.claim.as_ref().is_some_and(|claim| self.shared.own().claims.knows(claim));
+            let fits = batch.first().is_none_or(|first| {
+                !next.alone
+                    && !first.alone
+                    && short == all_short
+                    && next.databases == first.databases
+            });
             if size < BATCH && fits && next.names.iter().all(free) {
                 size += next.commands.len();
                 all_short = short;

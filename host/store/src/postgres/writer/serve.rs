@@ -1,22 +1,23 @@
 //! Serves a batch: runs it until its outcome is known, on a connection opened if necessary, and
 //! answers each submission.
 
-use segno_core::{command::Command, footprint::Footprint, time::Millis};
+use segno_core::{command::Command, footprint::Footprint, shard::DatabaseIndex, time::Millis};
 use segno_env::Clock as _;
 
-use super::{ConnectionSlot, WriterState, batch_error::BatchError, submission::Submission};
+use super::{WriterState, batch_error::BatchError, submission::Submission};
 use crate::{
     CommitMetrics,
     hints::CommitChanges,
     postgres::{
         append::AppendDecisions,
-        batch::{CommitFailure, CommittedBatch, FootprintedCommand, WriteBatch},
+        batch::{
+            BatchContext, CommitFailure, CommittedBatch, ConnectionSlot, DatabaseFailure,
+            FootprintedCommand, WriteBatch,
+        },
         claims::WriteStamp,
         connection_pool::RACES_TIMEOUT,
         failure::{FailedStatement, FailureClass},
-        held::PrimaryConnection,
         large_values,
-        transaction::SessionTransaction,
     },
 };
 
@@ -24,22 +25,29 @@ use crate::{
 const TRANSACTION_TIMEOUT: Millis = Millis(30_000);
 /// Time after which a submission fails while the database is unavailable.
 const AWAY_TIMEOUT: Millis = Millis(5_000);
+/// Time after which a submission fails while a database other than its home is unavailable.
+/// Meanwhile it holds a place that others could use.
+const APART_TIMEOUT: Millis = Millis(1_000);
 
 impl WriterState {
     /// Commits a batch: first by appending under remembered claims; the remaining submissions by
     /// reading transactions.
     pub(super) async fn serve(
         &self,
-        mut slot: ConnectionSlot,
+        mut connections: Vec<ConnectionSlot>,
         batch: Vec<Submission>,
         waiting: usize,
-    ) -> ConnectionSlot {
-        if slot.as_ref().is_some_and(|held| !held.is_current(&self.primary)) {
-            slot = None;
+    ) -> Vec<ConnectionSlot> {
+        let own = &mut connections[self.home];
+        if own.as_ref().is_some_and(|held| !held.is_current(&self.own().primary)) {
+            *own = None;
         }
         let short = batch.iter().all(|each| each.claim.is_some());
-        let left = if short { self.append(&mut slot, batch, waiting).await } else { batch };
-        if left.is_empty() { slot } else { self.execute(slot, left, waiting).await }
+        let left = if short { self.append(own, batch, waiting).await } else { batch };
+        match left.is_empty() {
+            true => connections,
+            false => self.execute(connections, left, waiting).await,
+        }
     }
 
     /// Appends for the submissions that depend on remembered claims alone. Returns the submissions
@@ -56,8 +64,9 @@ impl WriterState {
             .flat_map(|each| &each.commands)
             .map(|commands| &commands.command)
             .collect();
+        let own = self.own();
         let mut appends =
-            AppendDecisions::decide(&self.claims, &commands, self.time.now(), &self.config);
+            AppendDecisions::decide(&own.claims, &commands, self.time.now(), &self.config);
         if appends.is_empty() {
             return batch;
         }
@@ -66,9 +75,9 @@ impl WriterState {
         let appending = async {
             let held = match slot {
                 Some(open) => open,
-                None => slot.insert(self.connect().await?),
+                None => slot.insert(own.connect().await?),
             };
-            appends.commit(&mut held.connection, &self.settings, &self.claims).await
+            appends.commit(&mut held.connection, &own.settings, &own.claims).await
         };
         let appended = match self.env.within(TRANSACTION_TIMEOUT, appending).await {
             Some(Ok(appended)) => appended,
@@ -77,11 +86,11 @@ impl WriterState {
                 match failed.map(|failed| failed.map_err(|failed| failed.cause())) {
                     None => *slot = None,
                     Some(Err(cause @ (FailureClass::Away | FailureClass::ReadOnly))) => {
-                        self.give_up(slot, cause)
+                        self.give_up(slot, self.home, cause)
                     }
                     Some(_) => {}
                 }
-                self.claims.forget(appends.ids());
+                own.claims.forget(appends.ids());
                 return batch;
             }
         };
@@ -100,7 +109,7 @@ impl WriterState {
             }
         }
         if !served.is_empty() {
-            self.availability.is_here(self.env.clock.now());
+            own.availability.is_here(self.env.clock.now());
             let took = self.env.clock.elapsed().saturating_sub(began);
             self.hints.measured(&CommitMetrics { commands: served.len(), took, waiting });
             self.answer(served, committed);
@@ -112,10 +121,10 @@ impl WriterState {
     /// separately.
     async fn execute(
         &self,
-        mut slot: ConnectionSlot,
+        mut connections: Vec<ConnectionSlot>,
         mut batch: Vec<Submission>,
         waiting: usize,
-    ) -> ConnectionSlot {
+    ) -> Vec<ConnectionSlot> {
         let began = self.env.clock.elapsed();
         let measured = |commands: usize| {
             let took = self.env.clock.elapsed().saturating_sub(began);
@@ -123,19 +132,20 @@ impl WriterState {
         };
         let commands: Vec<&[FootprintedCommand]> =
             batch.iter().map(|each| each.commands.as_slice()).collect();
-        match self.commit(&mut slot, &commands).await {
+        let is_local = batch.iter().any(|each| each.is_local);
+        match self.commit(&mut connections, &commands, is_local).await {
             Ok(mut committed) => {
                 let released = std::mem::take(&mut committed.released_chunks);
-                self.drop_chunks(&mut slot, released).await;
+                self.drop_chunks(&mut connections[self.home], released).await;
                 measured(batch.iter().map(|each| each.commands.len()).sum());
                 self.answer(batch, committed);
             }
-            // The tables refuse one of the submissions, which must not fail the others: halve the
-            // batch until it is alone.
-            Err(BatchError::Refused(_)) if batch.len() > 1 => {
+            // The tables refuse one of the submissions, or it needs a database that is away. It must
+            // not fail the others: halve the batch until it is alone.
+            Err(BatchError::Refused(_) | BatchError::ApartAway(_)) if batch.len() > 1 => {
                 let others = batch.split_off(batch.len() / 2);
-                slot = Box::pin(self.execute(slot, batch, waiting)).await;
-                slot = Box::pin(self.execute(slot, others, waiting)).await;
+                connections = Box::pin(self.execute(connections, batch, waiting)).await;
+                connections = Box::pin(self.execute(connections, others, waiting)).await;
             }
             Err(batch_error) => {
                 for (submission, batch_error) in batch.into_iter().zip(batch_error.shares()) {
@@ -143,13 +153,14 @@ impl WriterState {
                 }
             }
         }
-        slot
+        connections
     }
 
     /// Deletes the chunks of values that nothing uses any more. If it fails, a sweep finds them.
     async fn drop_chunks(&self, slot: &mut ConnectionSlot, released: Vec<Vec<u8>>) {
         let Some(held) = slot.as_mut().filter(|_| !released.is_empty()) else { return };
-        let dropping = large_values::drop_unused(&mut held.connection, &self.settings, released);
+        let dropping =
+            large_values::drop_unused(&mut held.connection, &self.own().settings, released);
         match self.env.within(TRANSACTION_TIMEOUT, dropping).await {
             Some(Ok(())) => {}
             Some(Err(failed)) => {
@@ -182,17 +193,18 @@ impl WriterState {
     /// Commands are idempotent, so an earlier attempt may have been committed.
     async fn commit(
         &self,
-        slot: &mut ConnectionSlot,
+        connections: &mut [ConnectionSlot],
         commands: &[&[FootprintedCommand]],
+        is_local: bool,
     ) -> Result<CommittedBatch, BatchError> {
         let mut also = Footprint::default();
         let mut unknown = false;
         let (mut races, mut raced) = (0_u32, Millis::ZERO);
         let mut waited = Millis::ZERO;
         loop {
-            let failed = match self.run_once(slot, commands, &also).await {
+            let failed = match self.run_once(connections, commands, is_local, &also).await {
                 Ok(committed) => {
-                    self.availability.is_here(self.env.clock.now());
+                    self.own().availability.is_here(self.env.clock.now());
                     return Ok(committed);
                 }
                 Err(CommitFailure::LockFirst(first)) => {
@@ -200,14 +212,14 @@ impl WriterState {
                     None
                 }
                 Err(CommitFailure::Overtaken) => None,
-                Err(CommitFailure::Unknown(failed)) => {
+                Err(CommitFailure::Unknown(failure)) => {
                     unknown = true;
-                    Some(failed)
+                    Some(failure)
                 }
-                Err(CommitFailure::Failed(failed)) => match failed.cause() {
+                Err(CommitFailure::Failed(failure)) => match failure.failed.cause() {
                     FailureClass::Race => None,
-                    FailureClass::Refused => return Err(BatchError::Refused(failed)),
-                    FailureClass::Away | FailureClass::ReadOnly => Some(failed),
+                    FailureClass::Refused => return Err(BatchError::Refused(failure.failed)),
+                    FailureClass::Away | FailureClass::ReadOnly => Some(failure),
                 },
             };
             self.written.send_modify(|written| written.repeats += 1);
@@ -221,12 +233,17 @@ impl WriterState {
                     raced = Millis(raced.0 + pause.0);
                     pause
                 }
-                Some(failed) => {
-                    self.give_up(slot, failed.cause());
-                    self.writing.failed(&failed);
-                    self.availability.is_away(self.env.clock.now(), &failed);
+                Some(DatabaseFailure { database, failed }) => {
+                    self.give_up(&mut connections[database], database, failed.cause());
+                    let (of, now) = (self.databases.at(database), self.env.clock.now());
+                    of.availability.is_away(now, &failed);
+                    let reason = failed.source.to_string();
+                    if database == self.home {
+                        self.writing.failed(&failed);
+                    } else if !unknown && (commands.len() > 1 || waited >= APART_TIMEOUT) {
+                        return Err(BatchError::ApartAway(reason));
+                    }
                     if waited >= AWAY_TIMEOUT {
-                        let reason = failed.source.to_string();
                         return Err(if unknown {
                             BatchError::Unknown(reason)
                         } else {
@@ -243,44 +260,41 @@ impl WriterState {
 
     async fn run_once(
         &self,
-        slot: &mut ConnectionSlot,
+        connections: &mut [ConnectionSlot],
         commands: &[&[FootprintedCommand]],
+        is_local: bool,
         also: &Footprint,
     ) -> Result<CommittedBatch, CommitFailure> {
-        let held = match slot {
-            Some(open) => open,
-            None => slot.insert(self.connect().await?),
-        };
-        let connection = &mut held.connection;
         let changes = CommitChanges::watched_by(&*self.hints);
-        let stamp = WriteStamp(self.env.runtime.nonce().cast_signed());
-        let running = async {
-            let begun = SessionTransaction::begin(connection, &self.settings).await;
-            let transaction = begun.map_err(FailedStatement::of("BEGIN"))?;
-            let (config, time, claims) = (&self.config, &self.time, &self.claims);
-            let batch = WriteBatch::new(transaction, config, time, claims, stamp, changes);
-            batch.run(commands, also).await
+        let context = BatchContext {
+            config: &self.config,
+            time: &self.time,
+            databases: &self.databases,
+            numbers: &self.numbers,
+            home: self.home,
+            is_local,
+            stamp: WriteStamp(self.env.runtime.nonce().cast_signed()),
+            nonce: self.env.runtime.nonce(),
         };
+        let running = WriteBatch::new(context, connections, changes).run(commands, also);
         let done = self.env.within(TRANSACTION_TIMEOUT, running).await;
-        // The state of the transaction is unknown, its commit included.
-        let late = || FailedStatement {
-            statement: "a transaction",
-            source: sqlx::Error::Protocol("the database did not answer in time".to_owned()).into(),
+        let Some(done) = done else {
+            // The state of the transactions is unknown, their commit included.
+            connections.fill_with(|| None);
+            let source = sqlx::Error::Protocol("the database did not answer in time".to_owned());
+            let failed = FailedStatement { statement: "a transaction", source: source.into() };
+            let failure = DatabaseFailure { database: self.home, failed };
+            return Err(CommitFailure::Unknown(failure));
         };
-        done.unwrap_or_else(|| Err(CommitFailure::Unknown(late())))
-    }
-
-    async fn connect(&self) -> Result<PrimaryConnection, FailedStatement> {
-        let held = PrimaryConnection::open(&self.settings, &self.primary).await;
-        held.map_err(FailedStatement::of("connect"))
+        done
     }
 
     /// Drops a connection, and all connections of its epoch if its server is read-only.
-    fn give_up(&self, slot: &mut ConnectionSlot, cause: FailureClass) {
+    fn give_up(&self, slot: &mut ConnectionSlot, database: DatabaseIndex, cause: FailureClass) {
         if let Some(held) = slot.take()
             && cause == FailureClass::ReadOnly
         {
-            self.primary.refused_writes(held.epoch);
+            self.databases.at(database).primary.refused_writes(held.epoch);
         }
     }
 

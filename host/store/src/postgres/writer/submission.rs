@@ -5,7 +5,7 @@ use std::{
     hash::{BuildHasher as _, RandomState},
 };
 
-use segno_core::{command::Command, id::Claim, reply::Reply, rests_on};
+use segno_core::{command::Command, id::Claim, reply::Reply, rests_on, shard::ShardMap};
 use tokio::sync::oneshot;
 
 use crate::{StoreError, postgres::batch::FootprintedCommand};
@@ -23,13 +23,25 @@ pub(super) struct Submission {
     /// Hashes of the promises that the commands name. After a collision, two submissions merely run
     /// one after the other.
     pub(super) names: Vec<u64>,
-    /// True if it must not share a transaction, because it reads rows that it does not lock.
+    /// True if it must not share a transaction, because it reads rows that it does not lock, or
+    /// those of one database alone.
     pub(super) alone: bool,
+    /// True if its commands concern the rows of one database alone.
+    pub(super) is_local: bool,
+    /// The databases whose rows the commands name, a bit for each; 0 in a store of one database.
+    pub(super) databases: u64,
 }
 
 impl Submission {
-    pub(super) fn new(commands: Vec<Command>, answer: ReplySender, hasher: &RandomState) -> Self {
-        let alone = commands.iter().any(|command| matches!(command, Command::HostStart { .. }));
+    pub(super) fn new(
+        commands: Vec<Command>,
+        answer: ReplySender,
+        is_local: bool,
+        hasher: &RandomState,
+        shards: &ShardMap,
+    ) -> Self {
+        let starts = commands.iter().any(|command| matches!(command, Command::HostStart { .. }));
+        let alone = starts || is_local;
         let claim = match commands.as_slice() {
             [command] => rests_on(command).cloned(),
             _ => None,
@@ -40,8 +52,15 @@ impl Submission {
             Some(claim) => vec![hasher.hash_one(&claim.id)],
             None => names(&commands, hasher),
         };
-        Self { commands, answer, claim, names, alone }
+        let databases = if shards.is_single() { 0 } else { databases(&commands, shards) };
+        Self { commands, answer, claim, names, alone, is_local, databases }
     }
+}
+
+fn databases(commands: &[FootprintedCommand], shards: &ShardMap) -> u64 {
+    let named = commands.iter().map(FootprintedCommand::named);
+    let of = named.flat_map(|named| named.clone().split(shards, 0).into_keys());
+    of.fold(0, |bits, database| bits | 1 << database)
 }
 
 fn names(commands: &[FootprintedCommand], hasher: &RandomState) -> Vec<u64> {

@@ -14,12 +14,21 @@ const JOURNALS: &str = "
     SELECT promises.id, end_seq, commands, notified, at, finished, records
       FROM journals JOIN promises ON promises.n = inv ORDER BY inv, first_seq";
 
+/// PostgreSQL stores callbacks between the databases of a store in a separate table.
+const CALLBACKS: &str = "
+    SELECT awaited.id, awaiter.id, consumed FROM callbacks
+      JOIN promises awaited ON awaited.n = callbacks.awaited
+      JOIN promises awaiter ON awaiter.n = callbacks.awaiter
+     UNION ALL
+    SELECT awaited, awaiter, consumed FROM crossings";
+
 /// Reads everything with several statements; must run in a snapshot transaction.
 pub(super) async fn whole<S: DatabaseSession>(session: &mut S) -> Result<View, SqlFailure> {
     let mut view = View::new();
     for (about, text) in dump::statements() {
         let text = match (S::KIND, about) {
             (DatabaseKind::Sqlite, DumpRowKind::Journal) => JOURNALS.into_sql_str(),
+            (DatabaseKind::Postgres, DumpRowKind::Callback) => CALLBACKS.into_sql_str(),
             _ => AssertSqlSafe(text).into_sql_str(),
         };
         let rows = session.rows(text, &[]).await?;

@@ -150,7 +150,11 @@ const CALLBACKS: Select = Select::differing(
     "
     SELECT awaited.id, awaiter.id, consumed FROM callbacks
       JOIN promises awaited ON awaited.n = callbacks.awaited JOIN promises awaiter ON awaiter.n = callbacks.awaiter
-     WHERE callbacks.awaited = ANY($1::bigint[]) OR callbacks.awaiter = ANY($1::bigint[])",
+     WHERE callbacks.awaited = ANY($1::bigint[]) OR callbacks.awaiter = ANY($1::bigint[])
+     UNION ALL
+    SELECT awaited, awaiter, consumed FROM promises JOIN crossings ON awaited = id WHERE n = ANY($1::bigint[])
+     UNION ALL
+    SELECT awaited, awaiter, consumed FROM promises JOIN crossings ON awaiter = id WHERE n = ANY($1::bigint[])",
 );
 
 /// Reads the `limit` promises after `after`; with a `maker`, only those it made.

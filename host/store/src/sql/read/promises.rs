@@ -44,14 +44,27 @@ const COSTS: Select = Select::differing(
       WHERE p.id = ANY($1::text[]) AND p.value_headers IS NOT NULL",
 );
 
-const WAITS: Select = Select::common(
-    "
+/// The waits within a database.
+macro_rules! waits {
+    () => {
+        "
     SELECT 1, other.id FROM promises p JOIN callbacks ON awaiter = p.n AND consumed = 0
       JOIN promises other ON other.n = awaited WHERE p.id = $1
      UNION ALL
     SELECT 2, other.id FROM promises p JOIN callbacks ON awaited = p.n AND consumed = 0
-      JOIN promises other ON other.n = awaiter WHERE p.id = $1
-     ORDER BY 1, 2",
+      JOIN promises other ON other.n = awaiter WHERE p.id = $1"
+    };
+}
+
+const WAITS: Select = Select::differing(
+    concat!(waits!(), " ORDER BY 1, 2"),
+    concat!(
+        waits!(),
+        "
+     UNION ALL SELECT 1, awaited FROM crossings WHERE awaiter = $1 AND consumed = 0
+     UNION ALL SELECT 2, awaiter FROM crossings WHERE awaited = $1 AND consumed = 0
+     ORDER BY 1, 2"
+    ),
 );
 
 /// Promises with their tasks, in the order of `ids`.

@@ -60,15 +60,19 @@ const CANDIDATES: Select = Select::differing(
                EXISTS (SELECT 1 FROM listeners WHERE awaited = page.n)
             OR EXISTS (SELECT 1 FROM callbacks WHERE awaited = page.n AND consumed = 0)
             OR EXISTS (SELECT 1 FROM callbacks WHERE awaiter = page.n)
+            OR EXISTS (SELECT 1 FROM crossings WHERE awaited = page.id AND consumed = 0)
+            OR EXISTS (SELECT 1 FROM crossings WHERE awaiter = page.id)
             OR (EXISTS (SELECT 1 FROM promises child LEFT JOIN tasks asked ON asked.n = child.n
                          WHERE child.made_by = page.n AND child.state = 0 AND child.attached = 1
                            AND coalesce(asked.cancel, 0) = 0)
                 AND NOT EXISTS (SELECT 1 FROM outbox WHERE source = page.n AND kind = 4))))
         OR (t.state = 3 AND (
                (NOT EXISTS (SELECT 1 FROM callbacks WHERE awaiter = page.n)
+                AND NOT EXISTS (SELECT 1 FROM crossings WHERE awaiter = page.id)
                 AND NOT EXISTS (SELECT 1 FROM places WHERE inv = page.n AND places.state = 1))
             OR EXISTS (SELECT 1 FROM callbacks JOIN promises awaited ON awaited.n = callbacks.awaited
-                        WHERE awaiter = page.n AND (consumed = 1 OR awaited.state <> 0))))
+                        WHERE awaiter = page.n AND (consumed = 1 OR awaited.state <> 0))
+            OR EXISTS (SELECT 1 FROM crossings WHERE awaiter = page.id AND consumed = 1)))
         OR (page.state = 0 AND EXISTS (
                SELECT 1 FROM journal head
                 WHERE head.inv = page.n

@@ -5,6 +5,7 @@ mod absence;
 mod append;
 mod conformance;
 mod crossing;
+mod databases;
 mod interrupted;
 mod opening;
 mod pooled;

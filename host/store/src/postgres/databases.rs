@@ -1,0 +1,113 @@
+//! The databases of a store, as its batches see them.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+};
+
+use segno_core::{
+    shard::{DatabaseIndex, ShardMap},
+    time::Timestamp,
+};
+
+use super::{
+    availability::Availability, claims::RememberedClaims, config::SessionSettings,
+    failure::FailedStatement, held::PrimaryConnection, primary::Primary,
+};
+use crate::current_shards::CurrentShards;
+
+/// What a host keeps for each database.
+pub(super) struct StoreDatabase {
+    pub(super) settings: SessionSettings,
+    pub(super) primary: Arc<Primary>,
+    pub(super) claims: RememberedClaims,
+    pub(super) availability: Availability,
+    /// The address without its password.
+    pub(super) shown: String,
+}
+
+/// All databases of a store, in the order of its map.
+pub(super) struct StoreDatabases {
+    all: Vec<StoreDatabase>,
+    pub(super) shards: CurrentShards,
+    /// The number that all databases of the store have in common.
+    pub(super) store: u64,
+}
+
+impl StoreDatabase {
+    pub(super) async fn connect(&self) -> Result<PrimaryConnection, FailedStatement> {
+        let held = PrimaryConnection::open(&self.settings, &self.primary).await;
+        held.map_err(FailedStatement::of("connect"))
+    }
+}
+
+impl StoreDatabases {
+    pub(super) fn new(all: Vec<StoreDatabase>, shards: CurrentShards, store: u64) -> Self {
+        Self { all, shards, store }
+    }
+
+    pub(super) fn at(&self, database: DatabaseIndex) -> &StoreDatabase {
+        &self.all[database]
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &StoreDatabase> {
+        self.all.iter()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// True if the store has one database.
+    pub(super) fn is_single(&self) -> bool {
+        self.all.len() == 1
+    }
+
+    pub(super) fn shards(&self) -> Arc<ShardMap> {
+        self.shards.get()
+    }
+}
+
+/// Instant from which row numbers of several databases count, 2025-01-01.
+const EPOCH: Timestamp = Timestamp(1_735_689_600_000);
+/// Bits of a row number for the database, and for the count within a second.
+const DATABASE_BITS: u32 = 6;
+const COUNT_BITS: u32 = 16;
+
+/// Numbers the rows of a store of several databases: by the second of their creation, a count of
+/// their database and the database. So they are unique over all databases, and a list in the order
+/// of numbers is one in the order of time. They need 53 bits until the year 2093.
+#[derive(Debug, Default)]
+pub(super) struct RowNumbers {
+    /// The last second, so that numbers grow although a clock is set back.
+    second: AtomicI64,
+}
+
+impl RowNumbers {
+    /// The number of a row of `database`, of which `count` is the next value of its sequence.
+    pub(super) fn number(&self, now: Timestamp, database: DatabaseIndex, count: i64) -> i64 {
+        let second = now.0.saturating_sub(EPOCH.0).max(0) / 1_000;
+        let second = self.second.fetch_max(second, Ordering::Relaxed).max(second);
+        let count = count & ((1 << COUNT_BITS) - 1);
+        ((second << COUNT_BITS | count) << DATABASE_BITS) | database as i64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_unique_over_databases_and_grow_with_time() {
+        let numbers = RowNumbers::default();
+        let at = |second: i64| Timestamp(EPOCH.0 + second * 1_000);
+        let of = |second, database, count| numbers.number(at(second), database, count);
+        let first = of(1, 63, 65_535);
+        assert!(first < of(2, 0, 65_536), "the next second");
+        assert_ne!(of(2, 0, 1), of(2, 1, 1));
+        assert!(of(1, 0, 2) > of(2, 0, 1), "a clock that is set back");
+        let year_2092 = Timestamp(3_865_000_000_000);
+        assert!(numbers.number(year_2092, 63, i64::MAX) < 1 << 53);
+        assert!(RowNumbers::default().number(Timestamp(5), 1, 7) > 0, "before the epoch");
+    }
+}

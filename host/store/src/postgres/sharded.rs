@@ -1,0 +1,340 @@
+//! A store over several databases, each of which holds some of the shards.
+//!
+//! Every database has a writer of its own. Commands go to the writer of the first database whose
+//! rows they name, whose batch joins the others as needed ([`super::batch`]). Reads are merged
+//! ([`crate::merged`]).
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use async_trait::async_trait;
+use futures::future::{join_all, try_join_all};
+use segno_core::{
+    command::{Command, HeartbeatItem},
+    config::Config,
+    footprint::{Footprint, footprint},
+    id::{Holder, HostName},
+    reply::{HeartbeatResult, Reply},
+    shard::DatabaseIndex,
+    time::Millis,
+};
+use segno_env::Env;
+use sqlx::{Connection as _, Executor as _, PgConnection, Row as _};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    PostgresConfig, PostgresOpenError, PostgresStore, SharedParts,
+    databases::StoreDatabases,
+    in_doubt::{self, InDoubtFinisher},
+    open::{self, OpenedDatabase, explain},
+    shard_row,
+    time::DatabaseTime,
+};
+use crate::{
+    CallTree, Hints, Modules, Read, Scan, Store, StoreError, WorkQueue,
+    current_shards::CurrentShards, merged::MergedReads,
+};
+
+/// The rows of modules that a database needs before tasks of it can name them.
+const MODULES: &str = "
+    SELECT digest, created_at, description, component, shared, limits, runs, runtime FROM modules
+     WHERE digest <> ALL($1::bytea[]) ORDER BY runtime IS NOT NULL, n";
+
+const PUT_MODULE: &str = "
+    INSERT INTO modules (digest, created_at, description, component, shared, limits, runs, runtime)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING";
+
+const ALIASES: &str =
+    "SELECT aliases.name, modules.digest FROM aliases JOIN modules ON modules.n = aliases.module";
+
+const PUT_ALIAS: &str = "
+    INSERT INTO aliases (name, module) SELECT $1, n FROM modules WHERE digest = $2
+    ON CONFLICT DO NOTHING";
+
+/// A store in several databases shared with other hosts.
+pub struct ShardedStore {
+    members: Vec<Arc<PostgresStore>>,
+    databases: Arc<StoreDatabases>,
+    reads: MergedReads,
+    /// The same store over the clients' connections; `None` in that store itself.
+    for_clients: Option<Arc<Self>>,
+    time: Arc<DatabaseTime>,
+    env: Env,
+    closed: CancellationToken,
+}
+
+impl ShardedStore {
+    /// Opens the databases of a store, in any order, and migrates them to the current format.
+    /// Databases that are no parts of a store yet become one.
+    ///
+    /// # Errors
+    /// [`PostgresOpenError`], with the reason why they cannot be used.
+    pub async fn open(
+        configs: Vec<PostgresConfig>,
+        engine: Config,
+        env: Env,
+        hints: Arc<dyn Hints>,
+    ) -> Result<Arc<Self>, PostgresOpenError> {
+        let uses_server_time = configs.iter().all(|config| config.server_time);
+        let time = Arc::new(DatabaseTime::new(env.clock.clone(), uses_server_time));
+        let mut opened = Vec::with_capacity(configs.len());
+        for mut config in configs {
+            let database = open::open(&mut config, &env).await?;
+            time.of_server(Some(database.now), time.asking());
+            opened.push((config, database));
+        }
+        let shards = shard_row::agree(&opened, env.runtime.nonce()).await?;
+        let mut given: Vec<_> = opened.into_iter().map(Some).collect();
+        let opened: Vec<(PostgresConfig, OpenedDatabase)> =
+            shards.order.iter().filter_map(|place| given[*place].take()).collect();
+        copy_modules(&opened).await?;
+        let databases = opened.iter().map(|(config, of)| super::database(config, of, &env));
+        let current = CurrentShards::new(shards.map);
+        let databases = StoreDatabases::new(databases.collect(), current.clone(), shards.store);
+        let shared = SharedParts {
+            databases: Arc::new(databases),
+            numbers: Arc::default(),
+            time: time.clone(),
+            engine,
+            env: env.clone(),
+            hints,
+            closed: CancellationToken::new(),
+        };
+        let start = |(home, (config, of)): (DatabaseIndex, (PostgresConfig, OpenedDatabase))| {
+            PostgresStore::start(config, &of, home, &shared)
+        };
+        let members: Vec<_> = opened.into_iter().enumerate().map(start).collect();
+        InDoubtFinisher::start(shared.databases.clone(), env.clone(), shared.closed.clone());
+        let of = |members: Vec<Arc<PostgresStore>>, for_clients| {
+            let stores = members.iter().map(|member| member.clone() as Arc<dyn Store>);
+            Self {
+                reads: MergedReads::new(stores.collect(), current.clone()),
+                members,
+                databases: shared.databases.clone(),
+                for_clients,
+                time: time.clone(),
+                env: env.clone(),
+                closed: shared.closed.clone(),
+            }
+        };
+        let clients = members.iter().filter_map(|member| member.for_clients.clone()).collect();
+        Ok(Arc::new(of(members, Some(Arc::new(of(clients, None))))))
+    }
+
+    /// The databases' clock, for everything that the host schedules.
+    pub fn time(&self) -> Arc<DatabaseTime> {
+        self.time.clone()
+    }
+
+    /// Cancels `superseded` when an incarnation of `node` newer than `incarnation` has started.
+    pub fn watch_incarnation(
+        &self,
+        node: &HostName,
+        incarnation: u64,
+        superseded: &CancellationToken,
+    ) {
+        for member in &self.members {
+            member.watch_incarnation(node.clone(), incarnation, superseded.clone());
+        }
+    }
+
+    /// The age of the oldest transaction over several databases that is prepared and not finished.
+    pub async fn oldest_in_doubt(&self) -> Option<Millis> {
+        in_doubt::oldest(&self.databases, &self.env).await
+    }
+
+    /// The database where commands begin: the first of those whose rows they name.
+    fn home(&self, commands: &[Command]) -> DatabaseIndex {
+        let mut named = Footprint::default();
+        commands.iter().for_each(|command| named.merge(footprint(command)));
+        named.split(&self.databases.shards(), 0).into_keys().next().unwrap_or(0)
+    }
+
+    /// Extends claims in each database by itself: one that is away harms the claims in it alone.
+    async fn heartbeat(
+        &self,
+        holder: Holder,
+        items: Vec<HeartbeatItem>,
+    ) -> Result<Reply, StoreError> {
+        let shards = self.databases.shards();
+        let mut parts: BTreeMap<DatabaseIndex, (Vec<usize>, Vec<HeartbeatItem>)> = BTreeMap::new();
+        let count = items.len();
+        for (place, item) in items.into_iter().enumerate() {
+            let part = parts.entry(shards.promise(&item.claim.id)).or_default();
+            part.0.push(place);
+            part.1.push(item);
+        }
+        if parts.is_empty() {
+            parts.insert(0, (Vec::new(), Vec::new()));
+        }
+        let beats = parts.into_iter().map(|(database, (places, items))| {
+            let command = Command::TaskHeartbeat { holder: holder.clone(), items };
+            let member = &self.members[database];
+            async move { (places, member.execute_locally(vec![command]).await) }
+        });
+        let mut results = vec![HeartbeatResult::Unanswered; count];
+        let (mut refused, mut failed, mut is_answered) = (None, None, false);
+        for (places, reply) in join_all(beats).await {
+            match reply.map(|replies| replies.into_iter().next()) {
+                Ok(Some(Reply::Heartbeat(beats))) => {
+                    is_answered = true;
+                    for (place, beat) in places.into_iter().zip(beats) {
+                        results[place] = beat;
+                    }
+                }
+                Ok(Some(other)) => refused = Some(other),
+                Ok(None) => {}
+                Err(error) => failed = Some(error),
+            }
+        }
+        match (refused, failed) {
+            (Some(refused), _) => Ok(refused),
+            (None, Some(error)) if !is_answered => Err(error),
+            _ => Ok(Reply::Heartbeat(results)),
+        }
+    }
+
+    /// Executes a command on what a worker holds, in each database by itself.
+    async fn everywhere(&self, command: Command) -> Result<Reply, StoreError> {
+        let each = self.members.iter().map(|member| member.execute_locally(vec![command.clone()]));
+        let mut merged: Option<Reply> = None;
+        let mut failed = None;
+        for replies in join_all(each).await {
+            let reply = match replies {
+                Ok(replies) => replies.into_iter().next(),
+                Err(error) => {
+                    failed = Some(error);
+                    continue;
+                }
+            };
+            merged = match (merged, reply) {
+                (Some(Reply::Heartbeat(mut beats)), Some(Reply::Heartbeat(more))) => {
+                    beats.extend(more);
+                    Some(Reply::Heartbeat(beats))
+                }
+                (merged, reply) => merged.or(reply),
+            };
+        }
+        match (merged, failed) {
+            (Some(reply), _) => Ok(reply),
+            (None, Some(error)) => Err(error),
+            (None, None) => Ok(Reply::Done),
+        }
+    }
+}
+
+/// Copies the modules and aliases of the first database to those that do not have them.
+async fn copy_modules(
+    databases: &[(PostgresConfig, OpenedDatabase)],
+) -> Result<(), PostgresOpenError> {
+    let Some(((first, opened), others)) = databases.split_first() else { return Ok(()) };
+    let mut source = shard_row::connect(first, opened).await?;
+    for (config, opened) in others {
+        let mut target = shard_row::connect(config, opened).await?;
+        let copied = copy_between(&mut source, &mut target).await;
+        copied.map_err(|source| explain(config.shown(), source))?;
+        // What was copied stays, however the connection ends.
+        let _ = target.close().await;
+    }
+    let _ = source.close().await;
+    Ok(())
+}
+
+async fn copy_between(
+    source: &mut PgConnection,
+    target: &mut PgConnection,
+) -> Result<(), sqlx::Error> {
+    let known = target.fetch_all("SELECT digest FROM modules").await?;
+    let known: Vec<Vec<u8>> =
+        known.iter().map(|row| row.try_get(0)).collect::<Result<_, sqlx::Error>>()?;
+    for row in source.fetch_all(sqlx::query(MODULES).bind(known).persistent(false)).await? {
+        let put = sqlx::query(PUT_MODULE)
+            .persistent(false)
+            .bind(row.try_get::<Vec<u8>, _>(0)?)
+            .bind(row.try_get::<i64, _>(1)?)
+            .bind(row.try_get::<String, _>(2)?)
+            .bind(row.try_get::<Vec<u8>, _>(3)?)
+            .bind(row.try_get::<String, _>(4)?)
+            .bind(row.try_get::<String, _>(5)?)
+            .bind(row.try_get::<String, _>(6)?)
+            .bind(row.try_get::<Option<Vec<u8>>, _>(7)?);
+        target.execute(put).await?;
+    }
+    for row in source.fetch_all(sqlx::query(ALIASES).persistent(false)).await? {
+        let put = sqlx::query(PUT_ALIAS)
+            .persistent(false)
+            .bind(row.try_get::<String, _>(0)?)
+            .bind(row.try_get::<Vec<u8>, _>(1)?);
+        target.execute(put).await?;
+    }
+    Ok(())
+}
+
+#[async_trait]
+impl Store for ShardedStore {
+    async fn execute(&self, mut commands: Vec<Command>) -> Result<Vec<Reply>, StoreError> {
+        let alone = if commands.len() == 1 { commands.pop() } else { None };
+        let reply = match alone {
+            Some(Command::TaskHeartbeat { holder, items }) => self.heartbeat(holder, items).await?,
+            Some(command @ (Command::WorkerHeartbeat { .. } | Command::WorkerGone { .. })) => {
+                self.everywhere(command).await?
+            }
+            other => {
+                commands.extend(other);
+                let home = self.home(&commands);
+                return self.members[home].execute(commands).await;
+            }
+        };
+        Ok(vec![reply])
+    }
+
+    fn read(&self) -> &dyn Read {
+        &self.reads
+    }
+
+    fn work_queue(&self) -> &dyn WorkQueue {
+        &self.reads
+    }
+
+    fn scan(&self) -> &dyn Scan {
+        &self.reads
+    }
+
+    fn call_tree(&self) -> &dyn CallTree {
+        &self.reads
+    }
+
+    fn modules(&self) -> &dyn Modules {
+        &self.reads
+    }
+
+    fn for_clients(&self) -> Option<Arc<dyn Store>> {
+        self.for_clients.clone().map(|store| store as Arc<dyn Store>)
+    }
+
+    /// Checks that one of the databases takes writes: the executions in it go on.
+    async fn check_writes(&self) -> Result<(), StoreError> {
+        let checks = join_all(self.members.iter().map(|member| member.check_writes())).await;
+        let mut refused = Ok(());
+        for check in checks {
+            match check {
+                Ok(()) => return Ok(()),
+                Err(error) => refused = Err(error),
+            }
+        }
+        refused
+    }
+
+    async fn vacuum(&self) -> Result<bool, StoreError> {
+        let each = try_join_all(self.members.iter().map(|member| member.vacuum())).await?;
+        Ok(each.into_iter().any(|more| more))
+    }
+
+    async fn wipe(&self) -> Result<(), StoreError> {
+        try_join_all(self.members.iter().map(|member| member.wipe())).await.map(drop)
+    }
+
+    async fn close(&self) {
+        join_all(self.members.iter().map(|member| member.close())).await;
+        self.closed.cancel();
+    }
+}
