@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     id::{Digest, ObjectId, PromiseId, ResourceName, ScheduleId, StreamId},
     limit::LimitName,
+    time::Timestamp,
 };
 
 /// Place of a database in a [`ShardMap`].
@@ -37,7 +38,25 @@ pub struct ShardMap {
     pub databases: u16,
     /// The database of each shard. Its length is a power of two, at most [`SHARDS`].
     pub places: Vec<u16>,
+    /// The shard that is being moved, one at a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moving: Option<ShardMove>,
 }
+
+/// A shard on its way to another database.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardMove {
+    pub shard: u16,
+    /// The database where it will be.
+    pub to: u16,
+    /// True if nothing writes to the shard until it has arrived.
+    pub is_halted: bool,
+    /// Instant at which hosts give up the move, unless it ends before.
+    pub until: Timestamp,
+}
+
+/// The place of a shard that nothing may write to at the moment.
+pub const HALTED: DatabaseIndex = u16::MAX as DatabaseIndex;
 
 /// Error: a map that is not one of this version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,18 +66,19 @@ pub struct ShardMapError(String);
 impl ShardMap {
     /// The map of a store with one database.
     pub fn single() -> Self {
-        Self { epoch: 0, databases: 1, places: vec![0] }
+        Self { epoch: 0, databases: 1, places: vec![0], moving: None }
     }
 
     /// Deals all shards to this number of databases in turn.
     pub fn dealt(databases: u16) -> Self {
         let places = (0..SHARDS).map(|shard| shard % databases.max(1)).collect();
-        Self { epoch: 1, databases: databases.max(1), places }
+        Self { epoch: 1, databases: databases.max(1), places, moving: None }
     }
 
     /// All shards in the first of this number of databases: a store that grows.
     pub fn in_first(databases: u16) -> Self {
-        Self { epoch: 1, databases: databases.max(1), places: vec![0; usize::from(SHARDS)] }
+        let places = vec![0; usize::from(SHARDS)];
+        Self { epoch: 1, databases: databases.max(1), places, moving: None }
     }
 
     /// Checks a map that was stored.
@@ -74,10 +94,27 @@ impl ShardMap {
         if databases == 0 || usize::from(databases) > DATABASES_MAX {
             return refused(format!("it has {databases} databases"));
         }
+        let moves = self.moving.as_ref();
+        if let Some(moves) = moves
+            && (usize::from(moves.shard) >= shards || moves.to >= databases)
+        {
+            return refused(format!("shard {} moves to database {}", moves.shard, moves.to));
+        }
         match self.places.iter().find(|place| **place >= databases) {
             Some(place) => refused(format!("a shard is in database {place} of {databases}")),
             None => Ok(()),
         }
+    }
+
+    /// The map for writes: a shard that is halted lies in [`HALTED`].
+    pub fn for_writes(&self) -> Self {
+        let mut map = self.clone();
+        if let Some(moves) = self.moving.as_ref().filter(|moves| moves.is_halted)
+            && let Some(place) = map.places.get_mut(usize::from(moves.shard))
+        {
+            *place = u16::MAX;
+        }
+        map
     }
 
     /// Number of databases.
@@ -93,6 +130,16 @@ impl ShardMap {
     /// The shard of a group.
     pub fn shard(&self, group: &str) -> usize {
         usize::from(Digest::of(group.as_bytes()).0[0]) % self.places.len().max(1)
+    }
+
+    /// True if the promise lies in the shard that is being moved.
+    pub fn moves_promise(&self, id: &PromiseId) -> bool {
+        self.moves(group_of(id.as_str()))
+    }
+
+    /// True if the group lies in the shard that is being moved.
+    pub fn moves(&self, group: &str) -> bool {
+        self.moving.as_ref().is_some_and(|moves| self.shard(group) == usize::from(moves.shard))
     }
 
     /// The database of a promise.
@@ -181,6 +228,16 @@ mod tests {
         assert_eq!(ShardMap::in_first(2).promise(&"x".into()), 0);
         let damaged = ShardMap { places: vec![0, 3], ..map.clone() };
         assert!(damaged.check().unwrap_err().to_string().contains("database 3 of 3"));
+        let moving = ShardMove { shard: 4, to: 1, is_halted: true, until: Timestamp(7) };
+        let moving = ShardMap { moving: Some(moving), ..map.clone() };
+        assert_eq!(moving.check(), Ok(()));
+        let in_it = (0..).map(|n| format!("order-{n}")).find(|group| moving.moves(group));
+        let in_it = PromiseId::from(&*in_it.expect("one of them"));
+        let writes = moving.for_writes();
+        assert_eq!((moving.promise(&in_it), writes.promise(&in_it)), (1, HALTED));
+        let to = ShardMove { to: 3, ..moving.moving.clone().expect("it moves") };
+        let damaged = ShardMap { moving: Some(to), ..map.clone() };
+        assert!(damaged.check().unwrap_err().to_string().contains("to database 3"));
         let damaged = ShardMap { places: vec![0; 3], ..map };
         assert!(damaged.check().unwrap_err().to_string().contains("3 shards"));
     }

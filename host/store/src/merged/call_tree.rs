@@ -53,7 +53,7 @@ impl CallTree for MergedReads {
         let found = self
             .all(|member| async move { member.call_tree().neighbours(ids, count, awaits).await })
             .await?;
-        let map = self.shards.get();
+        let map = self.map().await;
         let mut merged: Vec<Option<TreeNeighbours>> = vec![None; ids.len()];
         for (database, found) in found.into_iter().enumerate() {
             for ((id, merged), found) in ids.iter().zip(&mut merged).zip(found) {

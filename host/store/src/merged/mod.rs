@@ -20,6 +20,7 @@ mod tests;
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use async_trait::async_trait;
 use futures::future::{join_all, try_join_all};
 use segno_core::{
     id::{ObjectId, PromiseId, ScheduleId, StreamId},
@@ -34,11 +35,36 @@ pub(crate) struct MergedReads {
     /// The databases, in the order of the map.
     members: Vec<Arc<dyn Store>>,
     shards: CurrentShards,
+    renewal: Option<Arc<dyn ShardRenewal>>,
+}
+
+/// Reads the map of the shards again.
+#[async_trait]
+pub(crate) trait ShardRenewal: Send + Sync {
+    /// Advances the map that the host knows, if there is a newer one.
+    async fn renew(&self);
 }
 
 impl MergedReads {
-    pub(crate) fn new(members: Vec<Arc<dyn Store>>, shards: CurrentShards) -> Self {
-        Self { members, shards }
+    /// Reads over these databases. While a shard is moved, `renewal` finds out where it is.
+    pub(crate) fn new(
+        members: Vec<Arc<dyn Store>>,
+        shards: CurrentShards,
+        renewal: Option<Arc<dyn ShardRenewal>>,
+    ) -> Self {
+        Self { members, shards, renewal }
+    }
+
+    /// The current map.
+    async fn map(&self) -> Arc<ShardMap> {
+        let map = self.shards.get();
+        match &self.renewal {
+            Some(renewal) if map.moving.is_some() => {
+                renewal.renew().await;
+                self.shards.get()
+            }
+            _ => map,
+        }
     }
 
     /// The database with this index. An error if this host does not know it.
@@ -52,24 +78,24 @@ impl MergedReads {
         })
     }
 
-    fn of_promise(&self, id: &PromiseId) -> Result<&Arc<dyn Store>, StoreError> {
-        self.member(self.shards.get().promise(id))
+    async fn of_promise(&self, id: &PromiseId) -> Result<&Arc<dyn Store>, StoreError> {
+        self.member(self.map().await.promise(id))
     }
 
-    fn of_stream(&self, id: &StreamId) -> Result<&Arc<dyn Store>, StoreError> {
-        self.member(self.shards.get().stream(id))
+    async fn of_stream(&self, id: &StreamId) -> Result<&Arc<dyn Store>, StoreError> {
+        self.member(self.map().await.stream(id))
     }
 
-    fn of_object(&self, id: &ObjectId) -> Result<&Arc<dyn Store>, StoreError> {
-        self.member(self.shards.get().object(id))
+    async fn of_object(&self, id: &ObjectId) -> Result<&Arc<dyn Store>, StoreError> {
+        self.member(self.map().await.object(id))
     }
 
-    fn of_schedule(&self, id: &ScheduleId) -> Result<&Arc<dyn Store>, StoreError> {
-        self.member(self.shards.get().schedule(id))
+    async fn of_schedule(&self, id: &ScheduleId) -> Result<&Arc<dyn Store>, StoreError> {
+        self.member(self.map().await.schedule(id))
     }
 
-    fn of_limit(&self, name: &LimitName) -> Result<&Arc<dyn Store>, StoreError> {
-        self.member(self.shards.get().limit(name))
+    async fn of_limit(&self, name: &LimitName) -> Result<&Arc<dyn Store>, StoreError> {
+        self.member(self.map().await.limit(name))
     }
 
     /// Asks every database at the same time. Returns the answers in the order of the databases.
@@ -118,7 +144,7 @@ impl MergedReads {
     where
         F: Future<Output = Result<Vec<A>, StoreError>>,
     {
-        let map = self.shards.get();
+        let map = self.map().await;
         let mut groups: BTreeMap<DatabaseIndex, Vec<usize>> = BTreeMap::new();
         for (place, one) in asked.iter().enumerate() {
             groups.entry(database(&map, one)).or_default().push(place);

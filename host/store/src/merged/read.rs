@@ -28,7 +28,7 @@ use crate::{
 #[async_trait]
 impl Read for MergedReads {
     async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
-        self.of_promise(id)?.read().promise(id).await
+        self.of_promise(id).await?.read().promise(id).await
     }
 
     async fn promises(&self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError> {
@@ -44,15 +44,15 @@ impl Read for MergedReads {
         from: u32,
         limit: u32,
     ) -> Result<Vec<Record>, StoreError> {
-        self.of_promise(id)?.read().journal(id, from, limit).await
+        self.of_promise(id).await?.read().journal(id, from, limit).await
     }
 
     async fn logs(&self, id: &PromiseId, from: u32, limit: u32) -> Result<Vec<LogRow>, StoreError> {
-        self.of_promise(id)?.read().logs(id, from, limit).await
+        self.of_promise(id).await?.read().logs(id, from, limit).await
     }
 
     async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError> {
-        self.of_promise(id)?.read().log_count(id).await
+        self.of_promise(id).await?.read().log_count(id).await
     }
 
     async fn histories(
@@ -66,19 +66,19 @@ impl Read for MergedReads {
 
     /// A wait between two databases is stored in both.
     async fn waits(&self, id: &PromiseId) -> Result<WaitEdges, StoreError> {
-        self.of_promise(id)?.read().waits(id).await
+        self.of_promise(id).await?.read().waits(id).await
     }
 
     async fn facts(&self, id: &PromiseId) -> Result<Vec<(FactKey, Fact)>, StoreError> {
-        self.of_promise(id)?.read().facts(id).await
+        self.of_promise(id).await?.read().facts(id).await
     }
 
     async fn graph_nodes(&self, run: &PromiseId) -> Result<Vec<(Text, NodeRow)>, StoreError> {
-        self.of_promise(run)?.read().graph_nodes(run).await
+        self.of_promise(run).await?.read().graph_nodes(run).await
     }
 
     async fn graph_history(&self, run: &PromiseId) -> Result<Vec<NodeEvent>, StoreError> {
-        self.of_promise(run)?.read().graph_history(run).await
+        self.of_promise(run).await?.read().graph_history(run).await
     }
 
     async fn promise_sizes(&self, ids: &[PromiseId]) -> Result<Vec<PromiseSize>, StoreError> {
@@ -96,11 +96,11 @@ impl Read for MergedReads {
     }
 
     async fn stream(&self, id: &StreamId) -> Result<Option<DurableStream>, StoreError> {
-        self.of_stream(id)?.read().stream(id).await
+        self.of_stream(id).await?.read().stream(id).await
     }
 
     async fn streams_of(&self, owner: &PromiseId) -> Result<Vec<DurableStream>, StoreError> {
-        self.of_promise(owner)?.read().streams_of(owner).await
+        self.of_promise(owner).await?.read().streams_of(owner).await
     }
 
     async fn stream_data(
@@ -109,11 +109,11 @@ impl Read for MergedReads {
         from: u64,
         bytes_max: usize,
     ) -> Result<Vec<StreamChunk>, StoreError> {
-        self.of_stream(id)?.read().stream_data(id, from, bytes_max).await
+        self.of_stream(id).await?.read().stream_data(id, from, bytes_max).await
     }
 
     async fn budget(&self, account: &PromiseId) -> Result<Option<Budget>, StoreError> {
-        self.of_promise(account)?.read().budget(account).await
+        self.of_promise(account).await?.read().budget(account).await
     }
 
     /// An id below another one may be in another database.
@@ -126,7 +126,7 @@ impl Read for MergedReads {
     }
 
     async fn stream_kept(&self, id: &StreamId, writer: &PromiseId) -> Result<u64, StoreError> {
-        self.of_stream(id)?.read().stream_kept(id, writer).await
+        self.of_stream(id).await?.read().stream_kept(id, writer).await
     }
 
     async fn object_state(
@@ -134,7 +134,7 @@ impl Read for MergedReads {
         object: &ObjectId,
         names: &[Text],
     ) -> Result<BTreeMap<Text, Payload>, StoreError> {
-        self.of_object(object)?.read().object_state(object, names).await
+        self.of_object(object).await?.read().object_state(object, names).await
     }
 
     async fn object_whole(
@@ -142,11 +142,11 @@ impl Read for MergedReads {
         object: &ObjectId,
         bytes_max: u64,
     ) -> Result<Option<BTreeMap<Text, Payload>>, StoreError> {
-        self.of_object(object)?.read().object_whole(object, bytes_max).await
+        self.of_object(object).await?.read().object_whole(object, bytes_max).await
     }
 
     async fn object_names(&self, object: &ObjectId) -> Result<Vec<StateSize>, StoreError> {
-        self.of_object(object)?.read().object_names(object).await
+        self.of_object(object).await?.read().object_names(object).await
     }
 
     async fn objects(
@@ -158,7 +158,7 @@ impl Read for MergedReads {
     }
 
     async fn limit(&self, name: &LimitName) -> Result<Option<Limit>, StoreError> {
-        self.of_limit(name)?.read().limit(name).await
+        self.of_limit(name).await?.read().limit(name).await
     }
 
     async fn limits(&self, filter: &LimitFilter) -> Result<Page<LimitRow, LimitName>, StoreError> {
@@ -170,11 +170,11 @@ impl Read for MergedReads {
         &self,
         filter: &PartitionFilter,
     ) -> Result<Page<(PartitionId, Partition), PartitionId>, StoreError> {
-        self.of_limit(&filter.name)?.read().partitions(filter).await
+        self.of_limit(&filter.name).await?.read().partitions(filter).await
     }
 
     async fn partition(&self, id: &PartitionId) -> Result<Option<Partition>, StoreError> {
-        self.of_limit(&id.limit())?.read().partition(id).await
+        self.of_limit(&id.limit()).await?.read().partition(id).await
     }
 
     async fn place(
@@ -182,7 +182,7 @@ impl Read for MergedReads {
         id: &PromiseId,
         most: u32,
     ) -> Result<Option<(LimitPosition, u64)>, StoreError> {
-        let Some((place, _)) = self.of_promise(id)?.read().place(id, 0).await? else {
+        let Some((place, _)) = self.of_promise(id).await?.read().place(id, 0).await? else {
             return Ok(None);
         };
         let ahead = if most == 0 { 0 } else { self.ahead_of(&place, most).await? };
@@ -234,7 +234,7 @@ impl Read for MergedReads {
     }
 
     async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {
-        self.of_schedule(id)?.read().schedule(id).await
+        self.of_schedule(id).await?.read().schedule(id).await
     }
 
     async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError> {

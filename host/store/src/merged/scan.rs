@@ -70,7 +70,7 @@ impl MergedReads {
         page: &mut ExaminedPage,
         home: DatabaseIndex,
     ) -> Result<(), StoreError> {
-        let map = self.shards.get();
+        let map = self.map().await;
         let mut elsewhere = page.referenced();
         elsewhere.retain(|id| map.promise(id) != home);
         match self.promises(&elsewhere).await {
@@ -113,7 +113,7 @@ impl MergedReads {
     async fn line(&self, object: &ObjectId) -> Result<Option<ObjectQueue>, StoreError> {
         let prefix = Some(object.to_string());
         let filter = ObjectFilter { prefix, after: None, limit: 1 };
-        let found = self.of_object(object)?.read().objects(&filter).await?.items;
+        let found = self.of_object(object).await?.read().objects(&filter).await?.items;
         Ok(found.into_iter().find(|row| row.object == *object).and_then(|row| row.line))
     }
 }
@@ -149,7 +149,7 @@ impl Scan for MergedReads {
         limit: u32,
     ) -> Result<ExaminedPage, StoreError> {
         let cursor = match maker {
-            Some(maker) => ScanCursor { database: self.shards.get().promise(maker), after },
+            Some(maker) => ScanCursor { database: self.map().await.promise(maker), after },
             None => ScanCursor::of(after),
         };
         let Some(member) = self.scanned(cursor) else { return Ok(ExaminedPage::default()) };

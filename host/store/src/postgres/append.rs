@@ -124,21 +124,23 @@ impl AppendDecisions {
         self.decided.iter().flatten().map(|decided| &decided.id)
     }
 
-    /// Executes the append. Returns the result of each command; `None` if the task was not as
+    /// Executes the append, in a store of several databases only if the map of the shards still has
+    /// this epoch. Returns the result of each command; `None` if the task was not as
     /// remembered, or the command was not decided.
     pub(super) async fn commit(
         &mut self,
         connection: &mut PgConnection,
         settings: &SessionSettings,
         claims: &RememberedClaims,
+        epoch: Option<u64>,
     ) -> Result<Vec<Option<(Reply, Vec<Effect>)>>, FailedStatement> {
         let failed = FailedStatement::of("append records");
         let appended = match settings.is_lent() {
-            false => self.append(connection).await.map_err(&failed)?,
+            false => self.append(connection, epoch).await.map_err(&failed)?,
             true => {
                 let begun = SessionTransaction::begin(connection, settings).await;
                 let mut transaction = begun.map_err(&failed)?;
-                let appended = self.append(&mut transaction).await.map_err(&failed)?;
+                let appended = self.append(&mut transaction, epoch).await.map_err(&failed)?;
                 transaction.commit().await.map_err(&failed)?;
                 appended
             }
@@ -156,10 +158,18 @@ impl AppendDecisions {
     }
 
     /// Sends the statement. Returns the numbers of the tasks that qualified.
-    async fn append(&mut self, connection: &mut PgConnection) -> Result<HashSet<i64>, sqlx::Error> {
+    async fn append(
+        &mut self,
+        connection: &mut PgConnection,
+        epoch: Option<u64>,
+    ) -> Result<HashSet<i64>, sqlx::Error> {
         let logged = self.rows.iter().any(|row| row.log.is_some());
-        let statement = if logged { &STATEMENTS.with_logs } else { &STATEMENTS.alone };
-        let arguments = arguments(&self.rows, logged);
+        let statements = if epoch.is_some() { &STATEMENTS.1 } else { &STATEMENTS.0 };
+        let statement = if logged { &statements.with_logs } else { &statements.alone };
+        let mut arguments = arguments(&self.rows, logged);
+        if let Some(epoch) = epoch {
+            arguments.add(epoch.cast_signed()).expect("PostgreSQL holds every integer");
+        }
         self.rows.clear();
         let query = query_with(connection, AssertSqlSafe(statement.as_str()), arguments);
         let found = connection.fetch_all(query).await?;
@@ -222,25 +232,40 @@ fn column<'a, T>(
     arguments.add(column).expect("PostgreSQL holds every integer and blob");
 }
 
-static STATEMENTS: LazyLock<AppendStatements> = LazyLock::new(|| {
-    let given = |columns: &[ColumnKind], names: &str| {
-        format!("UNNEST({}) AS given ({names})", columns::parameters(columns, 1))
-    };
-    let journal =
-        "inv, version, stamp, first_seq, end_seq, commands, notified, at, finished, records";
-    let alone = given(&COLUMNS[..OF_JOURNAL], journal);
-    let both = given(&COLUMNS, &format!("{journal}, count, lines"));
-    AppendStatements {
-        alone: format!("{APPEND} FROM {alone} {HELD} RETURNING inv"),
-        with_logs: format!(
-            "WITH held AS (SELECT given.* FROM {both} {HELD}),
+/// The statements for a store of one database, and of several.
+static STATEMENTS: LazyLock<(AppendStatements, AppendStatements)> =
+    LazyLock::new(|| (AppendStatements::new(false), AppendStatements::new(true)));
+
+impl AppendStatements {
+    fn new(compares_epoch: bool) -> Self {
+        let given = |columns: &[ColumnKind], names: &str| {
+            format!("UNNEST({}) AS given ({names})", columns::parameters(columns, 1))
+        };
+        let held = |columns: &[ColumnKind]| match compares_epoch {
+            false => HELD.to_owned(),
+            true => format!(
+                "{HELD} WHERE (SELECT epoch FROM shards WHERE one = 1) = ${}",
+                columns.len() + 1
+            ),
+        };
+        let journal =
+            "inv, version, stamp, first_seq, end_seq, commands, notified, at, finished, records";
+        let few = &COLUMNS[..OF_JOURNAL];
+        let alone = given(few, journal);
+        let both = given(&COLUMNS, &format!("{journal}, count, lines"));
+        Self {
+            alone: format!("{APPEND} FROM {alone} {} RETURNING inv", held(few)),
+            with_logs: format!(
+                "WITH held AS (SELECT given.* FROM {both} {}),
                   logged AS (
                      INSERT INTO logs (inv, count, lines)
                      SELECT inv, count, lines FROM held WHERE count IS NOT NULL)
-             {APPEND} FROM held RETURNING inv"
-        ),
+             {APPEND} FROM held RETURNING inv",
+                held(&COLUMNS)
+            ),
+        }
     }
-});
+}
 
 /// The append statements, without and with logs; most appends log nothing.
 struct AppendStatements {
@@ -263,6 +288,7 @@ impl RowIds for RememberedRowIds<'_> {
 
 /// The statements, for tests of query plans.
 #[cfg(test)]
-pub(super) fn statements() -> [String; 2] {
-    [STATEMENTS.alone.clone(), STATEMENTS.with_logs.clone()]
+pub(super) fn statements() -> [String; 4] {
+    let (one, several) = &*STATEMENTS;
+    [&one.alone, &one.with_logs, &several.alone, &several.with_logs].map(String::clone)
 }

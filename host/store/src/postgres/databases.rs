@@ -5,16 +5,21 @@ use std::sync::{
     atomic::{AtomicI64, Ordering},
 };
 
+use async_trait::async_trait;
 use segno_core::{
     shard::{DatabaseIndex, ShardMap},
-    time::Timestamp,
+    time::{Millis, Timestamp},
 };
+use sqlx::{Executor as _, Row as _};
 
 use super::{
     availability::Availability, claims::RememberedClaims, config::SessionSettings,
-    failure::FailedStatement, held::PrimaryConnection, primary::Primary,
+    failure::FailedStatement, held::PrimaryConnection, primary::Primary, shard_row,
 };
-use crate::current_shards::CurrentShards;
+use crate::{current_shards::CurrentShards, merged::ShardRenewal};
+
+/// Time limit for reading the map again.
+const RENEWAL_TIMEOUT: Millis = Millis(3_000);
 
 /// What a host keeps for each database.
 pub(super) struct StoreDatabase {
@@ -22,6 +27,8 @@ pub(super) struct StoreDatabase {
     pub(super) primary: Arc<Primary>,
     pub(super) claims: RememberedClaims,
     pub(super) availability: Availability,
+    /// A connection that reads the map of the shards.
+    pub(super) map_reader: tokio::sync::Mutex<Option<PrimaryConnection>>,
     /// The address without its password.
     pub(super) shown: String,
 }
@@ -65,6 +72,40 @@ impl StoreDatabases {
 
     pub(super) fn shards(&self) -> Arc<ShardMap> {
         self.shards.get()
+    }
+
+    /// Reads the map in a database again. Returns true if it answered.
+    pub(super) async fn renew_from(&self, database: DatabaseIndex) -> bool {
+        let of = self.at(database);
+        let mut slot = of.map_reader.lock().await;
+        if slot.as_ref().is_some_and(|held| !held.is_current(&of.primary)) {
+            *slot = None;
+        }
+        let reading = async {
+            let held = match &mut *slot {
+                Some(open) => open,
+                None => slot.insert(of.connect().await.ok()?),
+            };
+            let row = held.connection.fetch_optional(shard_row::MAP).await.ok()??;
+            serde_json::from_str::<ShardMap>(row.try_get(0).ok()?).ok()
+        };
+        let read = of.primary.env().within(RENEWAL_TIMEOUT, reading).await.flatten();
+        match read.filter(|map| map.check().is_ok()) {
+            Some(map) => self.shards.advance(map),
+            None => *slot = None,
+        }
+        slot.is_some()
+    }
+}
+
+#[async_trait]
+impl ShardRenewal for StoreDatabases {
+    /// Where a shard arrives, its rows and the new map are seen at the same time.
+    async fn renew(&self) {
+        let to = self.shards().moving.as_ref().map(|moves| usize::from(moves.to));
+        if let Some(to) = to.filter(|to| *to < self.len()) {
+            self.renew_from(to).await;
+        }
     }
 }
 

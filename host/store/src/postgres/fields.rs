@@ -44,7 +44,7 @@ pub(crate) fn escape(text: &str) -> Cow<'_, str> {
 }
 
 /// The inverse of [`escape`].
-fn unescape(text: &str) -> Cow<'_, str> {
+pub(super) fn unescape(text: &str) -> Cow<'_, str> {
     if !text.contains('\u{1}') {
         return Cow::Borrowed(text);
     }

@@ -1,4 +1,5 @@
-//! Finishes transactions over several databases whose host ended in the middle.
+//! Finishes what a host left in the middle: transactions over several databases, and moves of
+//! shards.
 //!
 //! Every host of the store looks for them. A prepared transaction is in doubt when it is older than
 //! a commit takes. The database that decides it tells its outcome. If it has none yet, a row there
@@ -6,14 +7,19 @@
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
-use segno_core::{shard::DatabaseIndex, time::Millis};
-use segno_env::Env;
-use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
+use segno_core::{
+    shard::{DatabaseIndex, ShardMap},
+    time::Millis,
+};
+use segno_env::{Clock as _, Env};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     databases::{StoreDatabase, StoreDatabases},
     held::PrimaryConnection,
+    shard_row::{self, PUT_MAP},
+    time::DatabaseTime,
 };
 use crate::sql::SqlFailure;
 
@@ -87,14 +93,20 @@ fn prefix(store: u64) -> String {
 /// Finishes what is in doubt, until the store is closed.
 pub(super) struct InDoubtFinisher {
     databases: Arc<StoreDatabases>,
+    time: Arc<DatabaseTime>,
     env: Env,
     closed: CancellationToken,
 }
 
 impl InDoubtFinisher {
-    pub(super) fn start(databases: Arc<StoreDatabases>, env: Env, closed: CancellationToken) {
+    pub(super) fn start(
+        databases: Arc<StoreDatabases>,
+        time: Arc<DatabaseTime>,
+        env: Env,
+        closed: CancellationToken,
+    ) {
         let runtime = env.runtime.clone();
-        let finisher = Self { databases, env, closed };
+        let finisher = Self { databases, time, env, closed };
         runtime.spawn("store in doubt", Box::pin(finisher.run()));
     }
 
@@ -108,8 +120,10 @@ impl InDoubtFinisher {
             }
             let mut sessions = Sessions::new(&self.databases, &self.env);
             for database in 0..self.databases.len() {
+                self.databases.renew_from(database).await;
                 self.finish(&mut sessions, database).await;
             }
+            self.end_move(&mut sessions).await;
             let now = self.env.clock.now();
             if now.since(cleaned_at) >= DECIDED {
                 cleaned_at = self.clean(&mut sessions).await.map_or(cleaned_at, |()| now);
@@ -135,6 +149,27 @@ impl InDoubtFinisher {
                 );
             }
         }
+    }
+
+    /// Gives up the move of a shard whose mover is gone. A mover that is not gone holds a lock on
+    /// the map.
+    async fn end_move(&self, sessions: &mut Sessions<'_>) {
+        let map = self.databases.shards();
+        let Some(moves) = map.moving.clone() else { return };
+        if self.time.now() < moves.until {
+            return;
+        }
+        let map = ShardMap { epoch: map.epoch + 1, moving: None, ..(*map).clone() };
+        for database in 0..self.databases.len() {
+            if sessions.put_map(database, &map).await.is_none() {
+                return;
+            }
+        }
+        self.databases.shards.advance(map);
+        tracing::warn!(
+            shard = moves.shard,
+            "the move of a shard did not end; the shard is where it was"
+        );
     }
 
     /// Removes old decisions on transactions that are prepared nowhere. `None` if a database does
@@ -221,6 +256,18 @@ impl<'a> Sessions<'a> {
         })
         .await
         .map(|committed| committed == 1)
+    }
+
+    async fn put_map(&mut self, database: DatabaseIndex, map: &ShardMap) -> Option<()> {
+        let (before, text) = (map.epoch - 1, shard_row::written(map));
+        self.ask(database, async |connection| {
+            let mut transaction = connection.begin().await?;
+            transaction.execute("SET LOCAL lock_timeout = '1s'").await?;
+            let put = sqlx::query(PUT_MAP).persistent(false).bind(before.cast_signed());
+            transaction.execute(put.bind(map.epoch.cast_signed()).bind(text)).await?;
+            transaction.commit().await
+        })
+        .await
     }
 
     async fn run(&mut self, database: DatabaseIndex, statement: String) -> Option<()> {

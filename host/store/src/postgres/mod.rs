@@ -41,6 +41,7 @@ mod insertion;
 mod notify;
 mod reader;
 mod session;
+mod shard_move;
 mod shard_row;
 mod sharded;
 mod tables;
@@ -75,6 +76,7 @@ pub use load::{LoadStep, PLAN};
 pub use open::PostgresOpenError;
 #[cfg(test)]
 pub(super) use open::{ClockSkew, check_version};
+pub use shard_move::{MovedShard, ShardMoveError};
 pub use sharded::ShardedStore;
 pub use time::DatabaseTime;
 pub use writer::WriteTotals;
@@ -137,6 +139,7 @@ fn database(config: &PostgresConfig, opened: &OpenedDatabase, env: &Env) -> Stor
         primary: Arc::new(Primary::new(env.clone(), is_lent, opened.server)),
         claims: RememberedClaims::default(),
         availability: Availability::default(),
+        map_reader: tokio::sync::Mutex::default(),
         shown: config.shown().to_owned(),
     }
 }

@@ -14,8 +14,15 @@ const READ: &str = "
            current_setting('max_prepared_transactions')::int
       FROM (SELECT) AS one LEFT JOIN shards ON true";
 
-const WRITE: &str =
-    "INSERT INTO shards (one, store, database, map) VALUES (1, $1, $2, $3) ON CONFLICT DO NOTHING";
+const WRITE: &str = "INSERT INTO shards (one, store, database, epoch, map) VALUES (1, $1, $2, $3, $4) ON CONFLICT DO NOTHING";
+
+/// Reads the map alone.
+pub(super) const MAP: &str = "SELECT map FROM shards WHERE one = 1";
+
+/// Replaces a map that has not changed since it was read. Parameters: its epoch, the new epoch, the
+/// new map.
+pub(super) const PUT_MAP: &str =
+    "UPDATE shards SET epoch = $2, map = $3 WHERE one = 1 AND epoch <= $1";
 
 /// What a database says about its part in a store.
 #[derive(Debug)]
@@ -66,6 +73,11 @@ pub(super) async fn agree(
     }
     let shown: Vec<&str> = databases.iter().map(|(config, _)| config.shown()).collect();
     arrange(&shown, &roles)
+}
+
+/// A map as it is stored.
+pub(super) fn written(map: &ShardMap) -> String {
+    serde_json::to_string(map).expect("numbers are JSON")
 }
 
 /// Connects to a database that was opened.
@@ -133,13 +145,14 @@ async fn found(
     let first = used.first().copied().unwrap_or(0);
     let count = databases.len() as u16;
     let map = if used.is_empty() { ShardMap::dealt(count) } else { ShardMap::in_first(count) };
-    let map = serde_json::to_string(&map).expect("numbers are JSON");
+    let (epoch, map) = (map.epoch.cast_signed(), written(&map));
     let others = (0..databases.len()).filter(|place| *place != first);
     for (database, place) in std::iter::once(first).chain(others).enumerate() {
         let query = sqlx::query(WRITE)
             .persistent(false)
             .bind(nonce.cast_signed())
             .bind(database as i16)
+            .bind(epoch)
             .bind(&map);
         let written = connections[place].execute(query).await;
         written.map_err(|source| explain(shown(place), source))?;

@@ -4,7 +4,7 @@
 //! rows they name, whose batch joins the others as needed ([`super::batch`]). Reads are merged
 //! ([`crate::merged`]).
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures::future::{join_all, try_join_all};
@@ -14,7 +14,7 @@ use segno_core::{
     footprint::{Footprint, footprint},
     id::{Holder, HostName},
     reply::{HeartbeatResult, Reply},
-    shard::DatabaseIndex,
+    shard::{DatabaseIndex, HALTED},
     time::Millis,
 };
 use segno_env::Env;
@@ -28,11 +28,18 @@ use super::{
     open::{self, OpenedDatabase, explain},
     shard_row,
     time::DatabaseTime,
+    writer::HALTED_SHARD,
 };
 use crate::{
     CallTree, Hints, Modules, Read, Scan, Store, StoreError, WorkQueue,
-    current_shards::CurrentShards, merged::MergedReads,
+    current_shards::CurrentShards,
+    merged::{MergedReads, ShardRenewal as _},
 };
+
+/// Maximum time for which a command waits for a shard that is being moved.
+const HALT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Pause before it is looked again.
+const HALT_PAUSE: Millis = Millis(20);
 
 /// The rows of modules that a database needs before tasks of it can name them.
 const MODULES: &str = "
@@ -53,12 +60,12 @@ const PUT_ALIAS: &str = "
 /// A store in several databases shared with other hosts.
 pub struct ShardedStore {
     members: Vec<Arc<PostgresStore>>,
-    databases: Arc<StoreDatabases>,
+    pub(super) databases: Arc<StoreDatabases>,
     reads: MergedReads,
     /// The same store over the clients' connections; `None` in that store itself.
     for_clients: Option<Arc<Self>>,
-    time: Arc<DatabaseTime>,
-    env: Env,
+    pub(super) time: Arc<DatabaseTime>,
+    pub(super) env: Env,
     closed: CancellationToken,
 }
 
@@ -103,11 +110,20 @@ impl ShardedStore {
             PostgresStore::start(config, &of, home, &shared)
         };
         let members: Vec<_> = opened.into_iter().enumerate().map(start).collect();
-        InDoubtFinisher::start(shared.databases.clone(), env.clone(), shared.closed.clone());
+        InDoubtFinisher::start(
+            shared.databases.clone(),
+            time.clone(),
+            env.clone(),
+            shared.closed.clone(),
+        );
         let of = |members: Vec<Arc<PostgresStore>>, for_clients| {
             let stores = members.iter().map(|member| member.clone() as Arc<dyn Store>);
             Self {
-                reads: MergedReads::new(stores.collect(), current.clone()),
+                reads: MergedReads::new(
+                    stores.collect(),
+                    current.clone(),
+                    Some(shared.databases.clone()),
+                ),
                 members,
                 databases: shared.databases.clone(),
                 for_clients,
@@ -149,13 +165,34 @@ impl ShardedStore {
         named.split(&self.databases.shards(), 0).into_keys().next().unwrap_or(0)
     }
 
+    /// Waits while a shard that the commands name is moved.
+    async fn wait_for_move(&self, commands: &[Command]) -> Result<(), StoreError> {
+        let began = self.env.clock.elapsed();
+        loop {
+            let shards = self.databases.shards.for_writes();
+            if !shards.moving.as_ref().is_some_and(|moves| moves.is_halted) {
+                return Ok(());
+            }
+            let mut named = Footprint::default();
+            commands.iter().for_each(|command| named.merge(footprint(command)));
+            if !named.split(&shards, 0).contains_key(&HALTED) {
+                return Ok(());
+            }
+            if self.env.clock.elapsed().saturating_sub(began) > HALT_TIMEOUT {
+                return Err(StoreError::Away { reason: HALTED_SHARD.to_owned() });
+            }
+            self.env.runtime.sleep(HALT_PAUSE).await;
+            self.databases.renew().await;
+        }
+    }
+
     /// Extends claims in each database by itself: one that is away harms the claims in it alone.
     async fn heartbeat(
         &self,
         holder: Holder,
         items: Vec<HeartbeatItem>,
     ) -> Result<Reply, StoreError> {
-        let shards = self.databases.shards();
+        let shards = self.databases.shards.for_writes();
         let mut parts: BTreeMap<DatabaseIndex, (Vec<usize>, Vec<HeartbeatItem>)> = BTreeMap::new();
         let count = items.len();
         for (place, item) in items.into_iter().enumerate() {
@@ -163,6 +200,8 @@ impl ShardedStore {
             part.0.push(place);
             part.1.push(item);
         }
+        // Leases in a shard that is being moved are extended when it has arrived.
+        parts.remove(&HALTED);
         if parts.is_empty() {
             parts.insert(0, (Vec::new(), Vec::new()));
         }
@@ -280,8 +319,19 @@ impl Store for ShardedStore {
             }
             other => {
                 commands.extend(other);
+                self.wait_for_move(&commands).await?;
                 let home = self.home(&commands);
-                return self.members[home].execute(commands).await;
+                if self.databases.shards().moving.is_none() {
+                    return self.members[home].execute(commands).await;
+                }
+                // The shard may be halted by now.
+                return match self.members[home].execute(commands.clone()).await {
+                    Err(StoreError::Away { reason }) if reason == HALTED_SHARD => {
+                        self.wait_for_move(&commands).await?;
+                        self.members[self.home(&commands)].execute(commands).await
+                    }
+                    replies => replies,
+                };
             }
         };
         Ok(vec![reply])

@@ -182,7 +182,7 @@ async fn one_database_is_away() {
     let (mut present, mut members) = (parts.clone(), stores(parts));
     present.remove(AWAY);
     members[AWAY] = Arc::new(Unreachable);
-    let merged = MergedReads::new(members, CurrentShards::new(map.clone()));
+    let merged = MergedReads::new(members, CurrentShards::new(map.clone()), None);
     let now = clock.now() + Millis(60_000);
 
     let due = merged.work_queue().due(now, 1_000).await.expect("what is due elsewhere");
@@ -238,7 +238,7 @@ async fn one_database_is_away() {
 async fn all_databases_are_away() {
     let members: Vec<Arc<dyn Store>> = vec![Arc::new(Unreachable), Arc::new(Unreachable)];
     let map = ShardMap::dealt(2);
-    let merged = MergedReads::new(members, CurrentShards::new(map));
+    let merged = MergedReads::new(members, CurrentShards::new(map), None);
     let due = merged.work_queue().due(Timestamp(0), 1).await;
     assert!(matches!(due, Err(StoreError::Away { .. })), "{due:?}");
     let counts = merged.read().counts().await;

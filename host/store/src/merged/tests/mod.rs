@@ -88,7 +88,7 @@ fn parts(whole: &MemoryStore, databases: u16) -> (Vec<Arc<MemoryStore>>, ShardMa
 /// The same content in this number of databases.
 fn divided(whole: &MemoryStore, databases: u16) -> MergedReads {
     let (parts, map) = parts(whole, databases);
-    MergedReads::new(stores(parts), CurrentShards::new(map))
+    MergedReads::new(stores(parts), CurrentShards::new(map), None)
 }
 
 fn stores(parts: Vec<Arc<MemoryStore>>) -> Vec<Arc<dyn Store>> {

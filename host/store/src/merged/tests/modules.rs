@@ -22,7 +22,8 @@ const DIGEST: Digest = Digest([7; 32]);
 
 fn databases(clock: &Arc<HandClock>) -> (Vec<Arc<MemoryStore>>, MergedReads) {
     let members: Vec<_> = (0..3).map(|_| memory(clock, &Config::default())).collect();
-    let merged = MergedReads::new(stores(members.clone()), CurrentShards::new(ShardMap::dealt(3)));
+    let merged =
+        MergedReads::new(stores(members.clone()), CurrentShards::new(ShardMap::dealt(3)), None);
     (members, merged)
 }
 

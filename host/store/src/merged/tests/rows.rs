@@ -160,7 +160,7 @@ async fn a_new_map_leads_to_another_database() {
     let (parts, map) = parts(&whole, 2);
     let home = map.promise(&"a".into());
     let shards = CurrentShards::new(map.clone());
-    let merged = MergedReads::new(stores(parts), shards.clone());
+    let merged = MergedReads::new(stores(parts), shards.clone(), None);
     let is_found = async || merged.read().promise(&"a".into()).await.expect("a read").is_some();
     assert!(is_found().await);
     let places = vec![1 - home as u16; map.places.len()];

@@ -22,14 +22,14 @@ use segno_core::{
     footprint::{Footprint, footprint},
     id::PromiseId,
     reply::Reply,
-    shard::{DatabaseIndex, ShardMap},
+    shard::{DatabaseIndex, HALTED, ShardMap},
     time::Timestamp,
     transition::transition,
     view::View,
     widen,
 };
 
-use self::part::BatchPart;
+pub(super) use self::{part::BatchPart, two_phase::commit_together as commit_parts};
 use super::{
     claims::WriteStamp,
     databases::{RowNumbers, StoreDatabases},
@@ -82,6 +82,10 @@ pub(super) enum CommitFailure {
     LockFirst(Box<Footprint>),
     /// Nothing was written: another process started a new incarnation of the same host.
     Overtaken,
+    /// Nothing was written: this database has a newer map of the shards.
+    NewMap(DatabaseIndex),
+    /// Nothing was written: the shard of some rows is being moved.
+    Halted,
 }
 
 impl CommitFailure {
@@ -172,7 +176,7 @@ impl<'a> WriteBatch<'a> {
         changes: CommitChanges,
     ) -> Self {
         Self {
-            shards: context.databases.shards(),
+            shards: context.databases.shards.for_writes(),
             context,
             parts: Vec::with_capacity(1),
             free: connections.iter_mut().enumerate().collect(),
@@ -333,6 +337,9 @@ impl<'a> WriteBatch<'a> {
             let place = self.join(database, waits).await?;
             let part = &mut self.parts[place];
             part.load(&mut self.cache, wanted).await.map_err(CommitFailure::at(database))?;
+            if part.locked.epoch > self.shards.epoch.cast_signed() {
+                return Err(CommitFailure::NewMap(database));
+            }
             elsewhere.append(&mut part.locked.awaiters_elsewhere);
         }
         // The awaiters of a promise are always loaded with it.
@@ -359,6 +366,9 @@ impl<'a> WriteBatch<'a> {
     async fn join(&mut self, database: DatabaseIndex, waits: bool) -> Result<usize, CommitFailure> {
         if let Some(place) = self.parts.iter().position(|part| part.database == database) {
             return Ok(place);
+        }
+        if database == HALTED {
+            return Err(CommitFailure::Halted);
         }
         let of = self.context.databases.at(database);
         let is_home = database == self.context.home;

@@ -37,20 +37,20 @@ use crate::{
 const JOINED_WAITS: &str = "SET LOCAL lock_timeout = '1s'";
 
 /// A transaction in one database.
-pub(super) struct BatchPart<'a> {
+pub(in crate::postgres) struct BatchPart<'a> {
     pub(super) database: DatabaseIndex,
-    pub(super) transaction: SessionTransaction<'a>,
+    pub(in crate::postgres) transaction: SessionTransaction<'a>,
     pub(super) locked: LockedRows,
     keys: InsertedKeys,
     /// True if it has written anything.
-    pub(super) wrote: bool,
+    pub(in crate::postgres) wrote: bool,
     /// Number of statements that it sent, besides those of `locked`.
     sent: usize,
 }
 
 impl<'a> BatchPart<'a> {
     /// Begins the transaction. Its first load waits for locks if `waits` is true.
-    pub(super) async fn begin(
+    pub(in crate::postgres) async fn begin(
         of: &StoreDatabase,
         slot: &'a mut ConnectionSlot,
         database: DatabaseIndex,
@@ -215,7 +215,7 @@ impl<'a> BatchPart<'a> {
         Ok(())
     }
 
-    pub(super) async fn rollback(self) -> Result<(), FailedStatement> {
+    pub(in crate::postgres) async fn rollback(self) -> Result<(), FailedStatement> {
         self.transaction.rollback().await.map_err(FailedStatement::of("ROLLBACK"))
     }
 

@@ -42,7 +42,7 @@ pub(super) async fn commit(
             Some(part) => commit_alone(part).await,
             None => Ok(()),
         },
-        _ => commit_together(wrote, context).await,
+        _ => commit_together(wrote, context.databases.store, context.nonce).await,
     };
     // What was only read stays locked until the others have committed.
     for part in read {
@@ -71,16 +71,14 @@ fn outcome(database: DatabaseIndex, failed: FailedStatement) -> CommitFailure {
     }
 }
 
-async fn commit_together(
+/// Commits several parts, of which the first one decides. `nonce` is a random number.
+pub(in crate::postgres) async fn commit_together(
     mut parts: Vec<BatchPart<'_>>,
-    context: &BatchContext<'_>,
+    store: u64,
+    nonce: u64,
 ) -> Result<(), CommitFailure> {
     let mut first = parts.remove(0);
-    let name = TransactionName {
-        store: context.databases.store,
-        decided_by: first.database,
-        nonce: context.nonce,
-    };
+    let name = TransactionName { store, decided_by: first.database, nonce };
     let prepared = join_all(parts.iter_mut().map(|part| end(part, "PREPARE TRANSACTION", &name)));
     let failed = prepared.await.into_iter().find_map(Result::err);
     if let Some(failed) = failed {

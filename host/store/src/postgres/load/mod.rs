@@ -135,6 +135,8 @@ pub(super) struct LockedRows {
     may_wait: bool,
     /// True if promises of other databases may wait for promises of this one.
     crosses: bool,
+    /// The epoch of the map of the shards in this database.
+    pub(super) epoch: i64,
     /// The composites whose callbacks in other databases were read.
     crossing: BTreeSet<PromiseId>,
     /// The awaiters in other databases of the promises that were loaded.

@@ -107,8 +107,11 @@ pub(super) static PARTS_AND_NAMES: LazyLock<String> = LazyLock::new(|| {
 
 /// The kind of a row that reports a callback between two databases.
 const CROSSING: i64 = -1;
+/// The kind of the row with the epoch of the map of the shards.
+const EPOCH: i64 = -2;
 
-/// [`PARTS`] and [`PARTS_AND_NAMES`] plus the callbacks between databases, by the ids of composites.
+/// [`PARTS`] and [`PARTS_AND_NAMES`] plus the callbacks between databases, by the ids of composites,
+/// and the epoch of the map.
 static CROSSING_PARTS: LazyLock<[String; 2]> = LazyLock::new(|| {
     let crossings = |parameter: usize| {
         let by = |column: &str| {
@@ -117,7 +120,11 @@ static CROSSING_PARTS: LazyLock<[String; 2]> = LazyLock::new(|| {
                  NULL, NULL FROM crossings WHERE {column} = ANY(${parameter}::text[])"
             )
         };
-        by("awaited") + &by("awaiter")
+        let epoch = format!(
+            " UNION ALL SELECT {EPOCH}, NULL, epoch, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL \
+             FROM shards WHERE one = 1"
+        );
+        [by("awaited"), by("awaiter"), epoch].concat()
     };
     let with_names = crossings(NAMES + NAMED.len());
     [format!("{PARTS}{}", crossings(NAMES)), format!("{}{with_names}", *PARTS_AND_NAMES)]
@@ -211,6 +218,9 @@ impl LockedRows {
                 Some(9) => {
                     let id = sql::id(row, 1).map_err(FailedStatement::of(name))?;
                     appeared.get_or_insert_default().composites.insert(id);
+                }
+                Some(EPOCH) => {
+                    self.epoch = row.int(2).map_err(FailedStatement::of(name))?.unwrap_or_default();
                 }
                 Some(CROSSING) => {
                     let callback = crossings::put(cache, row);

@@ -24,6 +24,7 @@ use segno_env::Env;
 use sqlx::Connection as _;
 use tokio::sync::{mpsc, oneshot, watch};
 
+pub(super) use self::serve::HALTED_SHARD;
 use self::submission::{ReplySender, Submission};
 use super::{
     batch::ConnectionSlot,

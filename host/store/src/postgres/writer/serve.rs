@@ -25,6 +25,9 @@ use crate::{
 const TRANSACTION_TIMEOUT: Millis = Millis(30_000);
 /// Time after which a submission fails while the database is unavailable.
 const AWAY_TIMEOUT: Millis = Millis(5_000);
+/// The reason for which a submission to a shard fails while it is moved.
+pub(in crate::postgres) const HALTED_SHARD: &str =
+    "the shard of these rows is being moved to another database";
 /// Time after which a submission fails while a database other than its home is unavailable.
 /// Meanwhile it holds a place that others could use.
 const APART_TIMEOUT: Millis = Millis(1_000);
@@ -70,6 +73,7 @@ impl WriterState {
         if appends.is_empty() {
             return batch;
         }
+        let epoch = (!self.databases.is_single()).then(|| self.databases.shards().epoch);
         let mut changes = CommitChanges::watched_by(&*self.hints);
         changes.add_ids(appends.ids());
         let appending = async {
@@ -77,7 +81,7 @@ impl WriterState {
                 Some(open) => open,
                 None => slot.insert(own.connect().await?),
             };
-            appends.commit(&mut held.connection, &own.settings, &own.claims).await
+            appends.commit(&mut held.connection, &own.settings, &own.claims, epoch).await
         };
         let appended = match self.env.within(TRANSACTION_TIMEOUT, appending).await {
             Some(Ok(appended)) => appended,
@@ -212,6 +216,14 @@ impl WriterState {
                     None
                 }
                 Err(CommitFailure::Overtaken) => None,
+                Err(CommitFailure::NewMap(database)) => {
+                    self.databases.renew_from(database).await;
+                    None
+                }
+                Err(CommitFailure::Halted) if commands.len() > 1 || raced >= APART_TIMEOUT => {
+                    return Err(BatchError::ApartAway(HALTED_SHARD.to_owned()));
+                }
+                Err(CommitFailure::Halted) => None,
                 Err(CommitFailure::Unknown(failure)) => {
                     unknown = true;
                     Some(failure)
