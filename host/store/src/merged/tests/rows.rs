@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 
 use segno_core::{
-    command::Command,
+    command::{Command, FenceAction, FenceOperation},
     config::Config,
-    id::PromiseId,
+    id::{CommandIndex, PromiseId},
+    limit::LimitName,
     promise::OutboxMessageKind,
+    reply::Reply,
     shard::ShardMap,
     tags,
     time::{Millis, Timestamp},
@@ -15,11 +17,16 @@ use segno_env::{Clock as _, HandClock};
 
 use super::{divided, parts, scripted, stores};
 use crate::{
-    DueWork, ParentCursor, Store, StoreProblem,
+    AdmittedFilter, DueWork, ParentCursor, Store, StoreProblem,
+    conformance::new,
     current_shards::CurrentShards,
     examine_pages,
     merged::MergedReads,
-    tests::{conformance::row_reads, create, memory},
+    tests::{
+        conformance::row_reads,
+        create, deploy, memory,
+        work::{acquire, run},
+    },
 };
 
 #[tokio::test]
@@ -173,15 +180,26 @@ async fn a_new_map_leads_to_another_database() {
     assert!(unknown.to_string().contains("database 3"), "{unknown}");
 }
 
-/// The commands of each database have their turn.
+/// The commands of each database have their turn, and come with the tasks that they wake.
 #[tokio::test]
 async fn due_work_is_taken_from_each_database_in_turn() {
     let clock = HandClock::new();
     let whole = memory(&clock, &Config::default());
-    let ids: Vec<String> = (0..40).map(|n| format!("nap-{n}")).collect();
-    let until = clock.now() + Millis(5);
-    let nap = |id: &String| Command::PromiseCreate(crate::conformance::new(id, &[], until));
-    whole.execute(ids.iter().map(nap).collect()).await.expect("they are made");
+    deploy(&*whole).await;
+    for n in 0..40 {
+        let id = format!("flow-{n}");
+        run(&*whole, create(&id, &[(tags::TARGET, "wasm://shop/order")])).await;
+        let claim = acquire(&*whole, &id, "node").await;
+        let nap = claim.id.named("nap");
+        let new = new(nap.as_str(), &[], clock.now() + Millis(5));
+        let act = FenceOperation::Create { new, request: None };
+        let (claimed, actions) = (claim.clone(), vec![FenceAction { index: CommandIndex(0), act }]);
+        let fence = Command::TaskFence { claim: claimed, records: vec![], logs: vec![], actions };
+        run(&*whole, fence).await;
+        let awaits = [nap].into();
+        let suspend = Command::TaskSuspend { claim, records: vec![], logs: vec![], awaits };
+        assert_eq!(run(&*whole, suspend).await, Reply::Suspended);
+    }
     clock.advance(Millis(10));
     let (merged, map) = (divided(&whole, 3), ShardMap::dealt(3));
     let due = merged.work_queue().due(clock.now(), 9).await.expect("what is due");
@@ -189,7 +207,32 @@ async fn due_work_is_taken_from_each_database_in_turn() {
     for command in &due.commands {
         let Command::PromiseDue { id } = command else { panic!("{command:?}") };
         of[map.promise(id)] += 1;
+        assert!(due.wakes.iter().any(|wake| wake.awaited == *id), "{id} wakes its task");
     }
-    assert_eq!(of, [3, 3, 3]);
+    assert_eq!((of, due.wakes.len()), ([3, 3, 3], 9));
     assert!(due.next.is_some_and(|next| next <= clock.now()), "{:?}", due.next);
+}
+
+/// Executions of several databases are behind one limit: halted ones first, then by arrival.
+#[tokio::test]
+async fn a_limit_has_executions_in_every_database() {
+    let clock = HandClock::new();
+    let whole = memory(&clock, &Config::default());
+    deploy(&*whole).await;
+    let name = LimitName::of("shop", "mail");
+    for n in 0..12 {
+        let target = [(tags::TARGET, "wasm://shop/mail")];
+        run(&*whole, create(&format!("mail-{n:02}"), &target)).await;
+    }
+    run(&*whole, Command::TaskHalt { id: "mail-01".into() }).await;
+    let merged = divided(&whole, 3);
+    let filter = AdmittedFilter { name, key: None, limit: 3 };
+    let expected = whole.read().admitted(&filter).await.expect("executions");
+    let ids: Vec<&str> = expected.iter().map(|(id, _)| id.as_str()).collect();
+    assert_eq!(ids, ["mail-01", "mail-00"]);
+    assert_eq!(merged.read().admitted(&filter).await.expect("executions"), expected);
+    for (most, ahead) in [(0, 0), (3, 3), (100, 9)] {
+        let place = merged.read().place(&"mail-11".into(), most).await.expect("a place");
+        assert_eq!(place.map(|(_, ahead)| ahead), Some(ahead), "counted up to {most}");
+    }
 }
