@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use rustls::crypto::ring::default_provider;
-
-use super::Reach;
+use super::{Reach, tls::tls};
 
 /// Proxy configuration of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,33 +14,47 @@ pub enum Proxies {
     None,
 }
 
+/// Versions of HTTP that a client speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HttpVersions {
+    /// HTTP/2 or HTTP/1.1, as a server with TLS prefers; HTTP/1.1 without TLS.
+    All,
+    /// HTTP/1.1.
+    Http11,
+    /// HTTP/2, also without TLS.
+    Http2,
+}
+
 /// A client for servers chosen by the operator or by the user of a command. It follows no
 /// redirects, so every request goes to the chosen server.
 ///
 /// The caller sets the time limits.
 pub fn http_client(proxies: Proxies) -> reqwest::ClientBuilder {
-    provide_tls();
+    client(proxies, HttpVersions::All)
+}
+
+fn client(proxies: Proxies, versions: HttpVersions) -> reqwest::ClientBuilder {
     let client = reqwest::Client::builder()
         .user_agent(concat!("segno/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none());
-    match proxies {
+    let client = match proxies {
         Proxies::OfEnvironment => client,
         Proxies::None => client.no_proxy(),
+    };
+    match versions {
+        HttpVersions::All => client.tls_backend_preconfigured(tls(&["h2", "http/1.1"])),
+        HttpVersions::Http11 => client.tls_backend_preconfigured(tls(&["http/1.1"])).http1_only(),
+        HttpVersions::Http2 => {
+            client.tls_backend_preconfigured(tls(&["h2"])).http2_prior_knowledge()
+        }
     }
 }
 
 /// A client for servers chosen by the host's API clients: the addresses that a name resolves to are
 /// checked against `reach`, and no proxy resolves it elsewhere. Addresses without a name are not
 /// resolved, so the caller must check them before each request ([`Reach::allows`]).
-pub fn http_client_within(reach: Reach) -> reqwest::ClientBuilder {
-    http_client(Proxies::None).dns_resolver(Arc::new(reach))
-}
-
-/// Installs the TLS provider for every client of this process; reqwest needs it before the first
-/// client is built.
-fn provide_tls() {
-    // The first provider stays installed; later attempts fail, which does no harm.
-    let _ = default_provider().install_default();
+pub fn http_client_within(reach: Reach, versions: HttpVersions) -> reqwest::ClientBuilder {
+    client(Proxies::None, versions).dns_resolver(Arc::new(reach))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod heap;
 mod http_client;
 mod reach;
 mod system;
+mod tls;
 
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
@@ -20,7 +21,7 @@ use segno_core::time::{Millis, Timestamp};
 pub use debug::DebugClock;
 pub use hand::HandClock;
 pub use heap::{answer_heap, ask_heaps, collect_heap, set_heap_collector};
-pub use http_client::{Proxies, http_client, http_client_within};
+pub use http_client::{HttpVersions, Proxies, http_client, http_client_within};
 pub use reach::{Private, Reach};
 pub use system::{SystemClock, SystemRuntime, clock_jumps};
 

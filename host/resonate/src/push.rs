@@ -17,7 +17,7 @@ use segno_engine::{
     host::Host,
     metrics::PushResult,
 };
-use segno_env::http_client_within;
+use segno_env::{HttpVersions, http_client_within};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Maximum number of messages in transit to one server.
@@ -75,7 +75,7 @@ pub(super) struct PushRefusal {
 
 impl PushClient {
     pub(super) fn new(host: Host, reach: Reach) -> Result<Self, reqwest::Error> {
-        let http = http_client_within(reach).build()?;
+        let http = http_client_within(reach, HttpVersions::All).build()?;
         let in_all = Arc::new(Semaphore::new(IN_ALL));
         let offers = Arc::new(Semaphore::new(OFFERS));
         Ok(Self { host, http, reach, in_all, offers, known: Arc::default() })

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use reqwest::{Body, Client, RequestBuilder, Response, Url};
 use segno_core::time::Millis;
-use segno_env::{Env, Private, Reach, http_client_within};
+use segno_env::{Env, HttpVersions, Private, Reach, http_client_within};
 use tokio::sync::mpsc;
 
 use super::{
@@ -53,15 +53,15 @@ impl HttpConnector {
     /// # Errors
     /// The clients cannot be set up.
     pub fn new(reach: Reach, identity: Option<RequestIdentity>, env: Env) -> reqwest::Result<Self> {
-        let client = || http_client_within(reach).connect_timeout(CONNECT);
+        let client = |versions| http_client_within(reach, versions).connect_timeout(CONNECT);
         let (every, within) = KEEP_ALIVE;
-        let http2 = client()
-            .http2_prior_knowledge()
+        let http2 = client(HttpVersions::Http2)
             .http2_adaptive_window(true)
             .http2_keep_alive_interval(every)
             .http2_keep_alive_timeout(within)
             .build()?;
-        Ok(Self { http2, http11: client().http1_only().build()?, reach, identity, env })
+        let http11 = client(HttpVersions::Http11).build()?;
+        Ok(Self { http2, http11, reach, identity, env })
     }
 
     fn client(&self, endpoint: &DeploymentAddress) -> &Client {
