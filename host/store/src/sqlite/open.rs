@@ -317,13 +317,13 @@ impl DataDirectory {
     }
 
     fn connection_options(&self) -> SqliteConnectOptions {
-        let options = self
-            .files
-            .options()
-            // Takes effect only in a new database: space freed by retention can then be returned in
-            // small steps.
-            .auto_vacuum(SqliteAutoVacuum::Incremental)
-            .journal_mode(SqliteJournalMode::Wal);
+        let options = self.files.options().journal_mode(SqliteJournalMode::Wal);
+        let options = match self.files.are_new() {
+            // Space freed by retention can then be returned in small steps. Another database keeps
+            // what it has, and would write it anew: a commit for each connection.
+            true => options.auto_vacuum(SqliteAutoVacuum::Incremental),
+            false => options,
+        };
         WRITER_PRAGMAS.iter().fold(options, |options, (name, value)| options.pragma(*name, *value))
     }
 
@@ -393,6 +393,11 @@ impl Drop for DataDirectory {
 }
 
 impl DatabaseFiles {
+    /// True if nothing was written to the database yet.
+    fn are_new(&self) -> bool {
+        fs::metadata(&self.database).map_or(true, |file| file.len() == 0)
+    }
+
     fn reader_options(&self) -> SqliteConnectOptions {
         let (name, value) = READER_CACHE;
         self.options().read_only(true).create_if_missing(false).pragma(name, value)

@@ -120,6 +120,11 @@ pub(super) struct Submission {
 impl Writer {
     /// Runs until a close request, or until every sender is dropped.
     pub(super) fn run(mut self) {
+        // Before the first request: the host does other things in the meantime. The first request
+        // that needs it tries again, and has the error.
+        if let Err(error) = self.place.ready() {
+            tracing::debug!(?error, "the writer's connection could not be opened");
+        }
         let mut next = None;
         loop {
             let request = match next.take() {
@@ -421,7 +426,7 @@ impl Writer {
 }
 
 impl OpenDatabase {
-    /// A place whose connection is opened on first use.
+    /// A place whose connection is opened by [`OpenDatabase::ready`].
     pub(super) fn of(
         directory: Arc<DataDirectory>,
         cached_promises: usize,

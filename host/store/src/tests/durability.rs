@@ -40,6 +40,22 @@ async fn a_directory_in_use_names_its_owner() {
     sqlite(dir.path(), &clock, &config).await.close().await;
 }
 
+/// Such a commit would wait for the disk several times before the host does anything.
+#[tokio::test]
+async fn a_database_is_opened_again_without_a_commit() {
+    let (dir, clock, config) = here();
+    let read = || fs::read(dir.path().join("segno.db")).expect("the database");
+    sqlite(dir.path(), &clock, &config).await.close().await;
+    let before = read();
+    sqlite(dir.path(), &clock, &config).await.close().await;
+    assert!(read() == before, "the database was written");
+    // It returns free space in small steps, as it did when it was new.
+    let mut tables = tables(&dir).await;
+    let vacuum: i64 =
+        sqlx::query_scalar("PRAGMA auto_vacuum").fetch_one(&mut tables).await.expect("the mode");
+    assert_eq!(vacuum, 2);
+}
+
 #[tokio::test]
 async fn a_closed_store_answers_that_it_is_closed() {
     let (dir, clock, config) = here();
