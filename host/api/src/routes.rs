@@ -4,9 +4,10 @@ use axum::{
     Json, Router,
     extract::{DefaultBodyLimit, Request},
     middleware,
+    routing::MethodRouter,
 };
 use utoipa::{OpenApi as _, openapi::OpenApi};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::{PathItemExt as _, router::OpenApiRouter, routes};
 
 use super::{
     Api, access, blobs, budgets, bundle, check, console, control, docs,
@@ -20,79 +21,119 @@ use super::{
     streams, tasks, tree, updates, wait, why,
 };
 
-/// The routes. The attribute of a handler declares its method, its path and its description.
+/// Adds every route to `$router`, with the handlers as the macro `$handlers` gives them. The
+/// attribute of a handler declares its method, its path and its description.
+macro_rules! with_routes {
+    ($router:expr, $handlers:ident) => {
+        $router
+            .routes($handlers!(modules::list, modules::deploy))
+            .routes($handlers!(modules::describe, modules::undeploy))
+            .routes($handlers!(modules::component))
+            .routes($handlers!(check::check))
+            .routes($handlers!(shadow::shadow))
+            .routes($handlers!(bundle::in_flight))
+            .routes($handlers!(invocations::list, start::start))
+            .routes($handlers!(invocations::describe, remove::remove))
+            .routes($handlers!(wait::wait))
+            .routes($handlers!(why::why))
+            .routes($handlers!(journal::journal, remove::remove_journal))
+            .routes($handlers!(journal::logs))
+            .routes($handlers!(sagas::sagas))
+            .routes($handlers!(bundle::of_invocation))
+            .routes($handlers!(control::cancel))
+            .routes($handlers!(control::kill))
+            .routes($handlers!(migrate::proceed))
+            .routes($handlers!(migrate::relocate))
+            .routes($handlers!(restart::restart))
+            .routes($handlers!(fork::fork))
+            .routes($handlers!(rerun::rerun))
+            .routes($handlers!(control::halt))
+            .routes($handlers!(control::release))
+            .routes($handlers!(control::signal))
+            .routes($handlers!(queries::get, queries::post))
+            .routes($handlers!(updates::send))
+            .routes($handlers!(replay::replay))
+            .routes($handlers!(graphs::start))
+            .routes($handlers!(graphs::check))
+            .routes($handlers!(graphs::describe))
+            .routes($handlers!(graphs::plan))
+            .routes($handlers!(graphs::history))
+            .routes($handlers!(graphs::retry))
+            .routes($handlers!(objects::list))
+            .routes($handlers!(objects::describe, objects::change))
+            .routes($handlers!(objects::call))
+            .routes($handlers!(object_promises::promise))
+            .routes($handlers!(object_promises::resolve_promise))
+            .routes($handlers!(object_promises::reject_promise))
+            .routes($handlers!(budgets::budget, budgets::set_budget))
+            .routes($handlers!(limits::list))
+            .routes($handlers!(limits::describe, limits::set, limits::clear))
+            .routes($handlers!(resources::describe, resources::write))
+            .routes($handlers!(resources::lease))
+            .routes($handlers!(schedules::list, schedules::create))
+            .routes($handlers!(schedules::describe, schedules::delete))
+            .routes($handlers!(schedules::pause))
+            .routes($handlers!(schedules::resume))
+            .routes($handlers!(schedules::trigger))
+            .routes($handlers!(schedules::backfill))
+            .routes($handlers!(session::describe, session::open, session::close))
+            .routes($handlers!(stream::stream))
+            .routes($handlers!(streams::list::list))
+            .routes($handlers!(blobs::list::list, blobs::upload::upload))
+            .routes($handlers!(
+                blobs::download::read,
+                blobs::download::describe,
+                blobs::list::remove
+            ))
+            .routes($handlers!(events::list))
+            .routes($handlers!(events::acknowledge))
+            .routes($handlers!(tasks::list))
+            .routes($handlers!(tasks::describe))
+            .routes($handlers!(promises::list, promises::create))
+            .routes($handlers!(promises::describe))
+            .routes($handlers!(tree::tree))
+            .routes($handlers!(promises::resolve))
+            .routes($handlers!(promises::reject))
+            .routes($handlers!(promises::cancel))
+            .routes($handlers!(index::index))
+            .routes($handlers!(health::health))
+            .routes($handlers!(health::ready))
+            .routes($handlers!(metrics::metrics))
+            .routes($handlers!(serve_document))
+    };
+}
+
+/// The handlers of one path without their description. All descriptions take milliseconds and
+/// megabytes: a host describes its routes when it is asked to.
+macro_rules! undescribed {
+    ($($handler:path),+) => {{
+        let mut handlers = MethodRouter::new();
+        let paths = [$(utoipa_axum::paste! {{
+            for method in utoipa_axum::routes!(@path [methods()] of $handler) {
+                handlers = handlers.on(method.to_method_filter(), $handler);
+            }
+            utoipa_axum::routes!(@path [path()] of $handler)
+        }}),+];
+        (paths, handlers)
+    }};
+}
+
+/// A router of routes without descriptions.
+struct UndescribedRouter(Router<Api>);
+
+impl UndescribedRouter {
+    /// Adds the handlers of one path, which each of them names.
+    fn routes<const N: usize>(self, (paths, handlers): ([String; N], MethodRouter<Api>)) -> Self {
+        Self(self.0.route(&paths[0], handlers))
+    }
+}
+
 fn described() -> OpenApiRouter<Api> {
-    OpenApiRouter::with_openapi(OpenApiDocument::openapi())
-        .routes(routes!(modules::list, modules::deploy))
-        .routes(routes!(modules::describe, modules::undeploy))
-        .routes(routes!(modules::component))
-        .routes(routes!(check::check))
-        .routes(routes!(shadow::shadow))
-        .routes(routes!(bundle::in_flight))
-        .routes(routes!(invocations::list, start::start))
-        .routes(routes!(invocations::describe, remove::remove))
-        .routes(routes!(wait::wait))
-        .routes(routes!(why::why))
-        .routes(routes!(journal::journal, remove::remove_journal))
-        .routes(routes!(journal::logs))
-        .routes(routes!(sagas::sagas))
-        .routes(routes!(bundle::of_invocation))
-        .routes(routes!(control::cancel))
-        .routes(routes!(control::kill))
-        .routes(routes!(migrate::proceed))
-        .routes(routes!(migrate::relocate))
-        .routes(routes!(restart::restart))
-        .routes(routes!(fork::fork))
-        .routes(routes!(rerun::rerun))
-        .routes(routes!(control::halt))
-        .routes(routes!(control::release))
-        .routes(routes!(control::signal))
-        .routes(routes!(queries::get, queries::post))
-        .routes(routes!(updates::send))
-        .routes(routes!(replay::replay))
-        .routes(routes!(graphs::start))
-        .routes(routes!(graphs::check))
-        .routes(routes!(graphs::describe))
-        .routes(routes!(graphs::plan))
-        .routes(routes!(graphs::history))
-        .routes(routes!(graphs::retry))
-        .routes(routes!(objects::list))
-        .routes(routes!(objects::describe, objects::change))
-        .routes(routes!(objects::call))
-        .routes(routes!(object_promises::promise))
-        .routes(routes!(object_promises::resolve_promise))
-        .routes(routes!(object_promises::reject_promise))
-        .routes(routes!(budgets::budget, budgets::set_budget))
-        .routes(routes!(limits::list))
-        .routes(routes!(limits::describe, limits::set, limits::clear))
-        .routes(routes!(resources::describe, resources::write))
-        .routes(routes!(resources::lease))
-        .routes(routes!(schedules::list, schedules::create))
-        .routes(routes!(schedules::describe, schedules::delete))
-        .routes(routes!(schedules::pause))
-        .routes(routes!(schedules::resume))
-        .routes(routes!(schedules::trigger))
-        .routes(routes!(schedules::backfill))
-        .routes(routes!(session::describe, session::open, session::close))
-        .routes(routes!(stream::stream))
-        .routes(routes!(streams::list::list))
-        .routes(routes!(blobs::list::list, blobs::upload::upload))
-        .routes(routes!(blobs::download::read, blobs::download::describe, blobs::list::remove))
-        .routes(routes!(events::list))
-        .routes(routes!(events::acknowledge))
-        .routes(routes!(tasks::list))
-        .routes(routes!(tasks::describe))
-        .routes(routes!(promises::list, promises::create))
-        .routes(routes!(promises::describe))
-        .routes(routes!(tree::tree))
-        .routes(routes!(promises::resolve))
-        .routes(routes!(promises::reject))
-        .routes(routes!(promises::cancel))
-        .routes(routes!(index::index))
-        .routes(routes!(health::health))
-        .routes(routes!(health::ready))
-        .routes(routes!(metrics::metrics))
-        .routes(routes!(serve_document))
+    with_routes!(OpenApiRouter::with_openapi(OpenApiDocument::openapi()), routes)
+}
+
+fn undescribed() -> Router<Api> {
+    with_routes!(UndescribedRouter(Router::new()), undescribed).0
 }
 
 /// Builds the OpenAPI document.
@@ -103,8 +144,7 @@ pub fn document() -> OpenApi {
 /// Builds the router of the API.
 pub fn router(api: Api) -> Router {
     let beside = api.beside.clone();
-    let (routes, _) = described().split_for_parts();
-    routes
+    undescribed()
         .merge(console::routes())
         .merge(docs::routes())
         .fallback(unknown)
