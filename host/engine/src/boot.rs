@@ -1,7 +1,7 @@
 //! Start and shutdown of a host.
 //!
 //! The order of the start matters:
-//! 1. The store opens.
+//! 1. The store opens, while the engine of guests is set up.
 //! 2. This node begins a new incarnation, which makes every claim of its earlier incarnations
 //!    stale.
 //! 3. The tasks of those claims are released.
@@ -10,7 +10,7 @@
 //!
 //! Protocols join the host between [`prepare`] and [`Prepared::start`].
 
-use std::{path::PathBuf, sync::Arc};
+use std::{panic, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use segno_core::{
@@ -23,7 +23,7 @@ use segno_core::{
 use segno_env::{DebugClock, Env};
 use segno_guest::{
     Compiler, ComponentSource, GuestError, HttpClient, HttpGate, HttpLimits, Limits, PolicySource,
-    Wasm, WasmConfig,
+    Wasm, WasmConfig, WasmEngine,
 };
 use segno_store::{
     Store, StoreError,
@@ -143,21 +143,19 @@ pub async fn prepare(config: BootConfig, env: Env) -> Result<(Prepared, Arc<Wasm
         // A debugger sets the time.
         store.databases().iter_mut().for_each(|database| database.server_time = false);
     }
-    let OpenedStore { store, shared, env } =
-        open(store, config.engine.clone(), deciding, notifier.clone()).await?;
-    // The host's own loops use the same clock as decisions, unless a debugger sets that clock.
-    let env = match &config.debug {
-        Some(clock) => Env { clock: clock.loops(), ..env },
-        None => env,
-    };
-    let source = Arc::new(StoredComponents(store.clone()));
     let policy = config.policy.clone();
     let mut limits = config.limits;
     // Executions that compute for a long time leave most slots and most of the instance pool to
     // others.
     let slots = u32::try_from(config.worker.slots).unwrap_or(u32::MAX).min(limits.instances);
     limits.computing = limits.computing.min(slots / 4).max(1);
-    let wasm = Arc::new(Wasm::new(WasmConfig {
+    // The engine reserves its addresses while the store waits for the disk.
+    let of_engine = limits.clone();
+    let engine = tokio::task::spawn_blocking(move || WasmEngine::new(&of_engine, false));
+    let opened = open(store, config.engine.clone(), deciding, notifier.clone()).await;
+    let engine = engine.await.unwrap_or_else(|ended| panic::resume_unwind(ended.into_panic()));
+    let OpenedStore { store, shared, env } = opened?;
+    let guests = WasmConfig {
         limits,
         policy: config.policy,
         cache_dir: Some(config.cache_dir),
@@ -165,8 +163,14 @@ pub async fn prepare(config: BootConfig, env: Env) -> Result<(Prepared, Arc<Wasm
         fair: true,
         counts: false,
         ahead: Some(env.runtime.clone()),
-        source,
-    })?);
+        source: Arc::new(StoredComponents(store.clone())),
+    };
+    let wasm = Arc::new(Wasm::on(engine?, guests));
+    // The host's own loops use the same clock as decisions, unless a debugger sets that clock.
+    let env = match &config.debug {
+        Some(clock) => Env { clock: clock.loops(), ..env },
+        None => env,
+    };
     let outbound = Arc::new(HttpGate::new(policy, HttpClient::new(HttpLimits::default())?));
     let host = Host::new(env, config.engine, store, wasm.clone(), outbound, notifier);
     let BootConfig { node, worker, retention, .. } = config;

@@ -123,7 +123,7 @@ pub use report::{
 pub use schemas::{SchemaMismatch, SchemaSubject, Schemas, misfit_words};
 pub use snapshot::{Memory, MemoryChange, SnapshotFiles, SnapshotKey, SnapshotPolicy};
 pub use turns::COMPUTING;
-pub use wasm::Wasm;
+pub use wasm::{Wasm, WasmEngine};
 pub use wasm_config::WasmConfig;
 
 /// The implementation of a running workflow's imports. Every import is one [`JournalCall`].

@@ -47,13 +47,32 @@ pub struct Wasm {
     pub(super) config: WasmConfig,
 }
 
+/// The engine of a [`Wasm`], which can be set up before it.
+pub struct WasmEngine(Arc<GuestEngine>);
+
+impl WasmEngine {
+    /// Sets up an engine, which counts instructions if requested. Takes some milliseconds: it
+    /// reserves the addresses of all instances. It reads and writes no files.
+    ///
+    /// # Errors
+    /// [`GuestError::Host`] if it cannot be set up on this machine with these limits.
+    pub fn new(limits: &Limits, counts: bool) -> Result<Self, GuestError> {
+        Ok(Self(Arc::new(GuestEngine::new(limits, counts)?)))
+    }
+}
+
 impl Wasm {
     /// Sets up the engine and its caches.
     ///
     /// # Errors
     /// [`GuestError::Host`] if the engine cannot be set up on this machine with these limits.
     pub fn new(config: WasmConfig) -> Result<Self, GuestError> {
-        let engine = Arc::new(GuestEngine::new(&config.limits, config.counts)?);
+        let engine = WasmEngine::new(&config.limits, config.counts)?;
+        Ok(Self::on(engine, config))
+    }
+
+    /// Sets up the caches on an engine of the same limits.
+    pub fn on(WasmEngine(engine): WasmEngine, config: WasmConfig) -> Self {
         let limits = Arc::new(config.limits.clone());
         let modules = |initialization, source, configuration: &str, runtimes| {
             ModuleStore::new(
@@ -87,7 +106,7 @@ impl Wasm {
         let wasm =
             Self { engine, modules, accessible, runtimes, snapshots, ready, idle, limits, config };
         wasm.evict(Arc::new(|_| false));
-        Ok(wasm)
+        wasm
     }
 
     pub fn limits(&self) -> &Limits {
