@@ -1,42 +1,61 @@
 //! The pages of the program itself: its code and constants, as the system maps them from its file.
 
-use std::{fs, ops::Range};
+use std::ops::Range;
 
 /// Takes the program's code and constants out of the resident memory. The pages stay in the
 /// system's cache of the file, from which the next use maps them again: 16 pages take some
 /// microseconds. Most of them were only mapped beside one that was used, or were used once.
 ///
-/// Does nothing where the mappings of the process cannot be read.
+/// Does nothing on systems other than Linux.
 pub fn release_program_pages() {
     for pages in read_only_pages() {
         release(pages);
     }
 }
 
-/// Addresses of the program's pages that are never written, not even by the dynamic linker: those
-/// that may be executed, and those at the beginning of the file.
+/// Addresses of the program's pages that are never written, not even by the dynamic linker. The
+/// linker names them: the system would list all mappings, of which a pool of instances has
+/// thousands.
+#[cfg(target_os = "linux")]
 fn read_only_pages() -> Vec<Range<usize>> {
-    let (Ok(program), Ok(maps)) =
-        (fs::read_link("/proc/self/exe"), fs::read_to_string("/proc/self/maps"))
-    else {
-        return Vec::new();
-    };
-    let program = program.to_string_lossy();
-    maps.lines().filter_map(|line| read_only_range(line, &program)).collect()
+    use std::ffi::{c_int, c_void};
+
+    /// Takes the pages of the first object, which is the program.
+    unsafe extern "C" fn of_program(
+        object: *mut libc::dl_phdr_info,
+        _size: usize,
+        pages: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the linker passes one of its objects, and the vector that it was called with.
+        let (object, pages) = unsafe { (&*object, &mut *pages.cast::<Vec<Range<usize>>>()) };
+        let count = usize::from(object.dlpi_phnum);
+        // SAFETY: the object has this many segments.
+        let segments = unsafe { std::slice::from_raw_parts(object.dlpi_phdr, count) };
+        let base = object.dlpi_addr as usize;
+        pages.extend(segments.iter().filter_map(|segment| {
+            let start = base + segment.p_vaddr as usize;
+            read_only_range(segment.p_type, segment.p_flags, start, segment.p_memsz as usize)
+        }));
+        1
+    }
+
+    let mut pages = Vec::new();
+    // SAFETY: the function takes what it is passed, and the vector outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(of_program), (&raw mut pages).cast()) };
+    pages
 }
 
-/// The addresses of a line such as `5581c000-5581d000 r-xp 00001000 fe:00 1234  /bin/program`.
-fn read_only_range(line: &str, program: &str) -> Option<Range<usize>> {
-    let (addresses, rest) = line.split_once(' ')?;
-    let (access, rest) = rest.split_once(' ')?;
-    let offset = rest.split(' ').next()?;
-    let is_first = usize::from_str_radix(offset, 16) == Ok(0);
-    let is_read_only = access == "r-xp" || (access == "r--p" && is_first);
-    if !is_read_only || !line.strip_suffix(program)?.ends_with(' ') {
-        return None;
-    }
-    let (start, end) = addresses.split_once('-')?;
-    Some(usize::from_str_radix(start, 16).ok()?..usize::from_str_radix(end, 16).ok()?)
+#[cfg(not(target_os = "linux"))]
+fn read_only_pages() -> Vec<Range<usize>> {
+    Vec::new()
+}
+
+/// The whole pages of a segment that is loaded and cannot be written.
+#[cfg(target_os = "linux")]
+fn read_only_range(kind: u32, flags: u32, start: usize, len: usize) -> Option<Range<usize>> {
+    let page = rustix::param::page_size();
+    let is_read_only = kind == libc::PT_LOAD && flags & libc::PF_W == 0;
+    is_read_only.then(|| start / page * page..(start + len).next_multiple_of(page))
 }
 
 #[cfg(target_os = "linux")]
@@ -55,24 +74,22 @@ fn release(pages: Range<usize>) {
 #[cfg(not(target_os = "linux"))]
 fn release(_: Range<usize>) {}
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::{read_only_pages, read_only_range, release_program_pages};
 
     #[test]
-    fn pages_that_may_have_been_written_are_not_the_programs() {
-        let range = |line| read_only_range(line, "/bin/program");
-        assert_eq!(range("1000-3000 r-xp 00001000 fe:00 12   /bin/program"), Some(0x1000..0x3000));
-        assert_eq!(range("0fff-1000 r--p 00000000 fe:00 12   /bin/program"), Some(0xfff..0x1000));
-        assert_eq!(range("3000-4000 r--p 00003000 fe:00 12   /bin/program"), None);
-        assert_eq!(range("4000-5000 rw-p 00000000 fe:00 12   /bin/program"), None);
-        assert_eq!(range("5000-6000 r-xp 00001000 fe:00 13   /lib/libc.so.6"), None);
-        assert_eq!(range("6000-7000 r-xp 00001000 fe:00 14   /usr/bin/program"), None);
-        assert_eq!(range("6000-7000 r-xp 00000000 00:00 0 "), None);
+    fn segments_that_may_be_written_are_not_released() {
+        let page = rustix::param::page_size();
+        let (readable, writable, executable) = (libc::PF_R, libc::PF_W, libc::PF_X);
+        let of = |kind, flags| read_only_range(kind, flags, 3 * page + 1, page);
+        assert_eq!(of(libc::PT_LOAD, readable), Some(3 * page..5 * page));
+        assert_eq!(of(libc::PT_LOAD, readable | executable), Some(3 * page..5 * page));
+        assert_eq!(of(libc::PT_LOAD, readable | writable), None);
+        assert_eq!(of(libc::PT_GNU_RELRO, readable), None);
     }
 
     /// The program runs on, with less of itself in memory.
-    #[cfg(target_os = "linux")]
     #[test]
     fn the_program_leaves_the_resident_memory_and_runs_on() {
         let pages = read_only_pages();

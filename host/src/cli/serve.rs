@@ -233,8 +233,6 @@ impl ServeArgs {
         services.connect(Arc::new(connector.map_err(BootError::from).map_err(not_started)?));
         self.blobs.open(&prepared.host)?;
         let running = prepared.start().await.map_err(BootError::from).map_err(not_started)?;
-        let env = &running.host.env;
-        env.runtime.spawn("idle memory", Box::pin(idle_memory::release(env.clone())));
         let mut api = Api::new(running.host.clone(), wasm, access, component_limit);
         api.reach = reach;
         api.origins = self.resonate.origins();
@@ -275,6 +273,7 @@ impl ServeArgs {
                 () = superseded.cancelled() => {}
             }
         };
+        idle_memory::start(&running.host.env);
         serve(listener, api, stop).await;
         if superseded.is_cancelled() {
             // The newer incarnation already has every claim.
