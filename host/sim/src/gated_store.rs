@@ -205,6 +205,7 @@ gated! {
     fn finished(after: i64, limit: u32, before: Timestamp) -> Answer<ScanPage<Promise>>;
     fn examine(maker: Option<&PromiseId>, after: i64, limit: u32) -> Answer<ExaminedPage>;
     fn integrity() -> Answer<Vec<String>>;
+    fn limit_counts() -> Answer<Vec<LimitCount>>;
     fn gather(of: &GatherSelection, sink: &mut dyn GatherSink) -> Result<(), GatherError>;
     fn size(top: u32) -> Answer<SizeReport>;
     {

@@ -26,7 +26,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ),
     (
         "Hosts and stores",
-        &["serve", "endpoint", "ready", "doctor", "recovery", "size", "export", "import"],
+        &["serve", "endpoint", "ready", "doctor", "recovery", "size", "shards", "export", "import"],
     ),
     ("Segno itself", &["mcp", "demo", "docs", "completions", "man", "bench", "help"]),
 ];

@@ -89,6 +89,7 @@ mod serve_tokens;
 mod serve_traces;
 mod settle;
 mod shadow;
+mod shards;
 mod signal;
 mod size;
 mod start;
@@ -230,6 +231,7 @@ enum CliCommand {
     Recovery(recovery::RecoveryArgs),
     Doctor(doctor::DoctorArgs),
     Size(size::SizeArgs),
+    Shards(shards::ShardsArgs),
     Export(export::ExportArgs),
     Import(import::ImportArgs),
     Completions(completions::CompletionsArgs),
@@ -343,6 +345,7 @@ impl Cli {
             CliCommand::Recovery(command) => command.run(console),
             CliCommand::Doctor(command) => boxed(|| command.run(console)).await,
             CliCommand::Size(command) => boxed(|| command.run(console)).await,
+            CliCommand::Shards(command) => boxed(|| command.run(console)).await,
             CliCommand::Export(command) => boxed(|| command.run(console)).await,
             CliCommand::Import(command) => boxed(|| command.run(console)).await,
             CliCommand::Completions(command) => command.run(console),

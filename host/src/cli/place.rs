@@ -133,6 +133,20 @@ impl StoreOptions {
         }
     }
 
+    /// Opens a store in several databases; hosts may run on it.
+    ///
+    /// # Errors
+    /// The reason that it cannot be opened.
+    pub(super) async fn sharded(&self) -> Result<Arc<ShardedStore>, CliError> {
+        match self.place()? {
+            StoreLocation::Sharded(configs) => sharded(configs).await,
+            StoreLocation::Sqlite(_) | StoreLocation::Postgres(_) => Err(CliError::Usage(
+                "only a store in several databases has shards: name each of them with --store postgres://USER@HOST/DATABASE"
+                    .to_owned(),
+            )),
+        }
+    }
+
     fn place(&self) -> Result<StoreLocation, CliError> {
         let named: Vec<&str> = match (self.store.as_slice(), &self.data) {
             ([], Some(dir)) => return Ok(StoreLocation::Sqlite(dir.clone())),

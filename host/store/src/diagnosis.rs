@@ -102,10 +102,7 @@ pub async fn examine_pages(
     mut progress: impl FnMut(u64),
 ) -> Result<Diagnosis, StoreError> {
     let mut diagnosis = Diagnosis::default();
-    scan.integrity()
-        .await?
-        .into_iter()
-        .for_each(|line| diagnosis.add(StoreProblem::Database(line)));
+    scan.damage().await?.into_iter().for_each(|line| diagnosis.add(StoreProblem::Database(line)));
     let mut after = 0;
     loop {
         let page = scan.examine(None, after, page).await?;

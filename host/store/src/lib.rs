@@ -52,7 +52,7 @@ pub use query::{
     ScheduleFilter, SchedulePage, StateCounts, StoreCounts, TaskWake, UnreadableEntity, WaitEdges,
 };
 pub use read::{BUDGETS_MAX, Read};
-pub use scan::{ExaminedPage, Scan, ScanPage};
+pub use scan::{ExaminedPage, LimitCount, Scan, ScanPage};
 pub use size::{FunctionSize, ModuleSize, PartSize, SizeReport, TreeSize};
 pub use store::Store;
 pub use work_queue::WorkQueue;

@@ -3,7 +3,9 @@
 //! Pages follow creation order. The cost of a page does not depend on the size of the store.
 
 use async_trait::async_trait;
-use segno_core::{id::PromiseId, promise::Promise, time::Timestamp, view::View};
+use segno_core::{
+    id::PromiseId, limit::PartitionId, promise::Promise, time::Timestamp, view::View,
+};
 
 use super::{
     GatherError, GatherSelection, GatherSink, SizeReport, StoreError,
@@ -33,6 +35,26 @@ pub struct ExaminedPage {
     pub next: Option<i64>,
 }
 
+/// The number of executions of one key of a limit, counted in two ways.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitCount {
+    pub key: PartitionId,
+    /// According to the counters of the key: running and waiting executions.
+    pub counted: u64,
+    /// The executions that were admitted or wait.
+    pub there: u64,
+}
+
+impl LimitCount {
+    /// The difference between the two numbers, if there is one.
+    pub fn difference(&self) -> Option<String> {
+        let Self { key, counted, there } = self;
+        (counted != there).then(|| {
+            format!("the key `{key}` of a limit counts {counted} executions, and there are {there}")
+        })
+    }
+}
+
 /// Read operations over a whole store.
 #[async_trait]
 pub trait Scan: Send + Sync {
@@ -58,8 +80,20 @@ pub trait Scan: Send + Sync {
         limit: u32,
     ) -> Result<ExaminedPage, StoreError>;
 
-    /// Returns damage to the database itself, as reported by the database.
+    /// Returns damage to the database itself, as reported by the database. Limits are not included
+    /// ([`Scan::limit_counts`]).
     async fn integrity(&self) -> Result<Vec<String>, StoreError>;
+
+    /// Counts the executions of all keys of limits in two ways, which must agree
+    /// ([`LimitCount::difference`]).
+    async fn limit_counts(&self) -> Result<Vec<LimitCount>, StoreError>;
+
+    /// All damage: that of the database, and keys of limits that count wrongly.
+    async fn damage(&self) -> Result<Vec<String>, StoreError> {
+        let mut damage = self.integrity().await?;
+        damage.extend(self.limit_counts().await?.iter().filter_map(LimitCount::difference));
+        Ok(damage)
+    }
 
     /// Passes every row to `sink`, as of one instant.
     async fn export(&self, sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError>;

@@ -101,7 +101,7 @@ pub async fn compare_with_model(
             return differs(step, name, format!("{violation:?}"));
         }
     }
-    let damage = store.scan().integrity().await.map_err(failed(steps, "look for damage"))?;
+    let damage = store.scan().damage().await.map_err(failed(steps, "look for damage"))?;
     match damage.first() {
         None => Ok(()),
         Some(damage) => differs(steps, "look for damage", damage.clone()),

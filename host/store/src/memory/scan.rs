@@ -12,8 +12,8 @@ use segno_core::{
 use super::MemoryStore;
 use crate::{
     CallTree as _, ChildRow, ExaminedPage, GatherError, GatherSelection, GatherSink,
-    InvocationFilter, InvocationRow, LogRow, Page, ParentCursor, PartSize, PromiseRow, Read as _,
-    Scan, ScanPage, SizeReport, StoreError, TreeSize,
+    InvocationFilter, InvocationRow, LimitCount, LogRow, Page, ParentCursor, PartSize, PromiseRow,
+    Read as _, Scan, ScanPage, SizeReport, StoreError, TreeSize,
     archive::{ArchiveError, ArchiveSink},
     gather::{self, InstantView},
     size::TreeSizes,
@@ -118,6 +118,10 @@ impl Scan for MemoryStore {
     }
 
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn limit_counts(&self) -> Result<Vec<LimitCount>, StoreError> {
         Ok(Vec::new())
     }
 

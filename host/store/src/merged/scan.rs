@@ -1,6 +1,6 @@
 //! Scans over several databases: one database after the other.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use segno_core::{
@@ -14,8 +14,8 @@ use segno_core::{
 
 use super::{MergedReads, gather::MergedView, size};
 use crate::{
-    ExaminedPage, GatherError, GatherSelection, GatherSink, ObjectFilter, PromiseRow, Read as _,
-    Scan, ScanPage, SizeReport, Store, StoreError,
+    ExaminedPage, GatherError, GatherSelection, GatherSink, LimitCount, ObjectFilter, PromiseRow,
+    Read as _, Scan, ScanPage, SizeReport, Store, StoreError,
     archive::{ArchiveError, ArchiveSink},
     gather,
 };
@@ -162,8 +162,6 @@ impl Scan for MergedReads {
         Ok(page)
     }
 
-    /// A database compares the counters of its limits with the executions that it has itself. It
-    /// reports a difference if executions of other databases are behind the limit.
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {
         let found = self.all(|member| async move { member.scan().integrity().await }).await?;
         let found = found.into_iter().enumerate().flat_map(|(database, lines)| {
@@ -171,6 +169,19 @@ impl Scan for MergedReads {
             lines.into_iter().map(move |line| format!("{name}: {line}"))
         });
         Ok(found.collect())
+    }
+
+    /// The counters lie with the limit, and the executions anywhere.
+    async fn limit_counts(&self) -> Result<Vec<LimitCount>, StoreError> {
+        let found = self.all(|member| async move { member.scan().limit_counts().await }).await?;
+        let mut sums: BTreeMap<PartitionId, LimitCount> = BTreeMap::new();
+        for count in found.into_iter().flatten() {
+            let none = LimitCount { key: count.key.clone(), counted: 0, there: 0 };
+            let sum = sums.entry(count.key).or_insert(none);
+            sum.counted += count.counted;
+            sum.there += count.there;
+        }
+        Ok(sums.into_values().collect())
     }
 
     async fn export(&self, _sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError> {

@@ -10,7 +10,8 @@ use tokio::sync::Mutex;
 
 use super::{config::PostgresConfig, fields::escape, open, session::NO_TIME_LIMIT};
 use crate::{
-    ExaminedPage, GatherError, GatherSelection, GatherSink, Scan, ScanPage, SizeReport, StoreError,
+    ExaminedPage, GatherError, GatherSelection, GatherSink, LimitCount, Scan, ScanPage, SizeReport,
+    StoreError,
     archive::{
         ArchiveCell, ArchiveError, ArchiveRow, ArchiveSink, ArchiveSource, CellKind, CheckedSource,
         SchemaTable,
@@ -228,6 +229,10 @@ impl Scan for PostgresImport {
     }
 
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn limit_counts(&self) -> Result<Vec<LimitCount>, StoreError> {
         Ok(Vec::new())
     }
 

@@ -204,10 +204,7 @@ impl ShardedStore {
         shard: u16,
         to: DatabaseIndex,
     ) -> Result<MovedShard, ShardMoveError> {
-        for database in 0..self.databases.len() {
-            self.databases.renew_from(database).await;
-        }
-        let map = self.shards();
+        let map = self.newest_map().await?;
         let Some(&from) = map.places.get(usize::from(shard)) else {
             let shards = map.places.len();
             return Err(ShardMoveError::Unknown(format!(
@@ -227,9 +224,6 @@ impl ShardedStore {
                 "shard {shard} is in database {} already",
                 to + 1
             )));
-        }
-        if let Some(moves) = &map.moving {
-            return Err(ShardMoveError::Busy(moves.shard));
         }
         let until = self.time.now() + Millis(UNTIL.0 + ANNOUNCED.0);
         let moving = ShardMove { shard, to: to as u16, is_halted: false, until };
@@ -252,8 +246,20 @@ impl ShardedStore {
         Ok(MovedShard { promises, rows, halted })
     }
 
+    /// The newest map, while no shard is moved.
+    pub(super) async fn newest_map(&self) -> Result<ShardMap, ShardMoveError> {
+        for database in 0..self.databases.len() {
+            self.databases.renew_from(database).await;
+        }
+        let map = self.shards();
+        match &map.moving {
+            Some(moves) => Err(ShardMoveError::Busy(moves.shard)),
+            None => Ok(map),
+        }
+    }
+
     /// Writes the next map to all databases.
-    async fn put_map(&self, map: ShardMap) -> Result<ShardMap, ShardMoveError> {
+    pub(super) async fn put_map(&self, map: ShardMap) -> Result<ShardMap, ShardMoveError> {
         let (before, map) = (map.epoch, ShardMap { epoch: map.epoch + 1, ..map });
         for database in 0..self.databases.len() {
             let of = self.databases.at(database);

@@ -160,6 +160,41 @@ async fn found(
     Ok(())
 }
 
+/// Makes an empty database part of a store, with the map that the others have next.
+pub(super) async fn join(
+    config: &PostgresConfig,
+    opened: &OpenedDatabase,
+    store: u64,
+    database: DatabaseIndex,
+    map: &ShardMap,
+) -> Result<(), PostgresOpenError> {
+    let address = config.shown();
+    let refused = |reason: String| Err(PostgresOpenError::Shards { reason });
+    if database >= DATABASES_MAX {
+        return refused(format!("a store has at most {DATABASES_MAX} databases"));
+    }
+    let mut connection = connect(config, opened).await?;
+    let role = read(&mut connection, address).await?;
+    if let Some((_, number, _)) = role.part {
+        return refused(format!("{address} is database {} of a store already", number + 1));
+    }
+    if role.is_used {
+        return refused(format!("{address} has content: add an empty database"));
+    }
+    prepares(&[address], &[role])?;
+    let map = ShardMap { epoch: map.epoch + 1, ..map.clone() };
+    let query = sqlx::query(WRITE)
+        .persistent(false)
+        .bind(store.cast_signed())
+        .bind(database as i16)
+        .bind(map.epoch.cast_signed())
+        .bind(written(&map));
+    connection.execute(query).await.map_err(|source| explain(address, source))?;
+    // The row stays, however the connection ends.
+    let _ = connection.close().await;
+    Ok(())
+}
+
 /// Checks that all servers can prepare transactions.
 fn prepares(shown: &[&str], roles: &[DatabaseRole]) -> Result<(), PostgresOpenError> {
     match roles.iter().position(|role| role.prepared_max == 0) {

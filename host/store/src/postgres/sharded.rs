@@ -14,7 +14,7 @@ use segno_core::{
     footprint::{Footprint, footprint},
     id::{Holder, HostName},
     reply::{HeartbeatResult, Reply},
-    shard::{DatabaseIndex, HALTED},
+    shard::{DatabaseIndex, HALTED, ShardMap},
     time::Millis,
 };
 use segno_env::Env;
@@ -22,7 +22,7 @@ use sqlx::{Connection as _, Executor as _, PgConnection, Row as _};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    PostgresConfig, PostgresOpenError, PostgresStore, SharedParts,
+    PostgresConfig, PostgresOpenError, PostgresStore, ShardMoveError, SharedParts,
     databases::StoreDatabases,
     in_doubt::{self, InDoubtFinisher},
     open::{self, OpenedDatabase, explain},
@@ -151,6 +151,29 @@ impl ShardedStore {
         for member in &self.members {
             member.watch_incarnation(node.clone(), incarnation, superseded.clone());
         }
+    }
+
+    /// The addresses of the databases, without passwords, in the order of the map.
+    pub fn addresses(&self) -> Vec<String> {
+        self.databases.iter().map(|database| database.shown.clone()).collect()
+    }
+
+    /// Adds an empty database to the store. Returns its number, from 1.
+    ///
+    /// # Errors
+    /// The reason that it cannot be added; the store is then as it was.
+    pub async fn add_database(&self, address: &str) -> Result<usize, ShardMoveError> {
+        let refused = |error: &dyn std::fmt::Display| ShardMoveError::Unknown(error.to_string());
+        let mut config = PostgresConfig::new(address).map_err(|error| refused(&error))?;
+        let opened = open::open(&mut config, &self.env).await.map_err(|error| refused(&error))?;
+        let map = self.newest_map().await?;
+        let database = map.database_count();
+        let added = ShardMap { databases: map.databases + 1, ..map };
+        let joined =
+            shard_row::join(&config, &opened, self.databases.store, database, &added).await;
+        joined.map_err(|error| refused(&error))?;
+        self.put_map(added).await?;
+        Ok(database + 1)
     }
 
     /// The age of the oldest transaction over several databases that is prepared and not finished.

@@ -258,7 +258,7 @@ async fn looks_healthy(store: &dyn Store, clock: &Arc<HandClock>, page: u32, con
     };
     findings.retain(|finding| !child(finding));
     assert_eq!(findings, [], "pages of {page} at {context}");
-    let damage = scan.integrity().await.expect("an answer");
+    let damage = scan.damage().await.expect("an answer");
     assert_eq!(damage, Vec::<String>::new(), "{context}");
 }
 

@@ -25,10 +25,10 @@ use super::{parts, scripted, stores};
 use crate::{
     AdmittedFilter, CallTree, ChildRow, DueWork, EventPosition, EventRow, ExaminedPage,
     ExecutionHistory, GatherError, GatherSelection, GatherSink, InvocationFilter, InvocationRow,
-    LimitFilter, LimitRow, LogRow, ModuleRow, Modules, NewModule, ObjectFilter, ObjectRow, Page,
-    ParentCursor, PartitionFilter, PromiseFilter, PromiseRow, PromiseSize, Read, ReadyTask, Scan,
-    ScanPage, ScheduleFilter, SchedulePage, SizeReport, StateCounts, StateSize, Store, StoreCounts,
-    StoreError, TreeNeighbours, WaitEdges, WorkQueue,
+    LimitCount, LimitFilter, LimitRow, LogRow, ModuleRow, Modules, NewModule, ObjectFilter,
+    ObjectRow, Page, ParentCursor, PartitionFilter, PromiseFilter, PromiseRow, PromiseSize, Read,
+    ReadyTask, Scan, ScanPage, ScheduleFilter, SchedulePage, SizeReport, StateCounts, StateSize,
+    Store, StoreCounts, StoreError, TreeNeighbours, WaitEdges, WorkQueue,
     archive::{ArchiveError, ArchiveSink},
     current_shards::CurrentShards,
     merged::MergedReads,
@@ -106,6 +106,7 @@ fails! { Scan:
     finished(i64, u32, Timestamp) -> Answer<ScanPage<Promise>>;
     examine(Option<&PromiseId>, i64, u32) -> Answer<ExaminedPage>;
     integrity() -> Answer<Vec<String>>;
+    limit_counts() -> Answer<Vec<LimitCount>>;
     export(&mut dyn ArchiveSink) -> Result<(), ArchiveError>;
     gather(&GatherSelection, &mut dyn GatherSink) -> Result<(), GatherError>;
     size(u32) -> Answer<SizeReport>;

@@ -43,6 +43,9 @@ use crate::{
     sql::{Cache, LoadRounds, SqlFailure},
 };
 
+/// The reason for which a host does not find a database.
+const UNKNOWN_DATABASE: &str = "the rows are in a database that this host was not started with: start it again with all of them";
+
 /// A place for a connection; `None` while it is closed.
 pub(super) type ConnectionSlot = Option<PrimaryConnection>;
 
@@ -369,6 +372,11 @@ impl<'a> WriteBatch<'a> {
         }
         if database == HALTED {
             return Err(CommitFailure::Halted);
+        }
+        if database >= self.context.databases.len() {
+            let source = SqlFailure::NotPrimary(UNKNOWN_DATABASE.to_owned());
+            let failed = FailedStatement { statement: "connect", source };
+            return Err(DatabaseFailure { database: self.context.home, failed }.into());
         }
         let of = self.context.databases.at(database);
         let is_home = database == self.context.home;

@@ -9,7 +9,7 @@ use segno_core::{
 
 use super::{DatabaseSession, Parameter, Select};
 use crate::{
-    AdmittedFilter, LimitFilter, LimitRow, Page, PartitionFilter, limits,
+    AdmittedFilter, LimitCount, LimitFilter, LimitRow, Page, PartitionFilter, limits,
     sql::{RowFields as _, SqlFailure, rows, table},
 };
 
@@ -85,12 +85,12 @@ const ADMITTED: Select = Select::common(
 /// wait, and those that have left while the outbox still owes the decrement.
 const COUNTED: Select = Select::common(
     "
-    SELECT partitions.partition, running, lanes, coalesce(there.number, 0)
-      FROM partitions LEFT JOIN (
-           SELECT places.partition, count(*) AS number FROM places
-            WHERE state IN (1, 2)
-               OR (state = 3 AND EXISTS (SELECT 1 FROM outbox WHERE source = places.inv AND kind = 5))
-            GROUP BY places.partition) AS there ON there.partition = partitions.partition",
+    SELECT partition, running, lanes, 0 FROM partitions
+     UNION ALL
+    SELECT partition, NULL, NULL, count(*) FROM places
+     WHERE state IN (1, 2)
+        OR (state = 3 AND EXISTS (SELECT 1 FROM outbox WHERE source = places.inv AND kind = 5))
+     GROUP BY partition",
 );
 
 pub(super) async fn one(
@@ -174,25 +174,24 @@ pub(super) async fn admitted(
     found.iter().map(|row| table::place(row, 0)).collect()
 }
 
-/// Keys whose counters differ from the actual numbers.
-pub(super) async fn miscounted(
+/// The executions of each key, counted in two ways.
+pub(super) async fn counts(
     session: &mut impl DatabaseSession,
-) -> Result<Vec<String>, SqlFailure> {
-    let mut found = Vec::new();
+) -> Result<Vec<LimitCount>, SqlFailure> {
+    let mut counts: BTreeMap<PartitionId, LimitCount> = BTreeMap::new();
     for row in &session.all(&COUNTED, &[]).await? {
-        let partition = rows::text(row, 0)?;
-        let lanes = row.text(2)?.and_then(|json| serde_json::from_str(&json).ok());
-        let lanes: BTreeMap<u8, Lane> = rows::needed(lanes, &partition, "lanes")?;
-        let waiting: u64 = lanes.values().map(|lane| lane.waiting).sum();
-        let counted = rows::number(row, 1, &partition, "running")?.cast_unsigned() + waiting;
-        let there = rows::number(row, 3, &partition, "count")?.cast_unsigned();
-        if counted != there {
-            found.push(format!(
-                "the key `{partition}` of a limit counts {counted} executions, and there are {there}"
-            ));
+        let key = PartitionId::from(rows::text(row, 0)?.as_str());
+        let count = LimitCount { key: key.clone(), counted: 0, there: 0 };
+        let count = counts.entry(key.clone()).or_insert(count);
+        count.there += rows::number(row, 3, &key, "count")?.cast_unsigned();
+        if let Some(running) = row.int(1)? {
+            let lanes = row.text(2)?.and_then(|json| serde_json::from_str(&json).ok());
+            let lanes: BTreeMap<u8, Lane> = rows::needed(lanes, &key, "lanes")?;
+            let waiting: u64 = lanes.values().map(|lane| lane.waiting).sum();
+            count.counted += running.cast_unsigned() + waiting;
         }
     }
-    Ok(found)
+    Ok(counts.into_values().collect())
 }
 
 /// The statements, for tests of query plans.

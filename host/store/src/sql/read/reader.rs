@@ -29,10 +29,10 @@ use super::{
 use crate::{
     AdmittedFilter, CallTree, ChildRow, DueWork, EventPosition, EventRow, ExaminedPage,
     ExecutionHistory, GatherError, GatherSelection, GatherSink, InvocationFilter, InvocationRow,
-    LimitFilter, LimitRow, LogRow, ModuleRow, ObjectFilter, ObjectRow, Page, ParentCursor,
-    PartitionFilter, PromiseFilter, PromiseRow, PromiseSize, Read, ReadyTask, Scan, ScanPage,
-    ScheduleFilter, SchedulePage, SizeReport, StateCounts, StateSize, StoreCounts, StoreError,
-    TreeNeighbours, WaitEdges, WorkQueue,
+    LimitCount, LimitFilter, LimitRow, LogRow, ModuleRow, ObjectFilter, ObjectRow, Page,
+    ParentCursor, PartitionFilter, PromiseFilter, PromiseRow, PromiseSize, Read, ReadyTask, Scan,
+    ScanPage, ScheduleFilter, SchedulePage, SizeReport, StateCounts, StateSize, StoreCounts,
+    StoreError, TreeNeighbours, WaitEdges, WorkQueue,
     archive::{ArchiveError, ArchiveSink},
     call_tree::{in_order, latest_in_order},
 };
@@ -458,6 +458,12 @@ impl<D: SqlDialect> Scan for Reader<D> {
         let name = "check the database";
         let mut connection = self.connection(name).await?;
         scan::integrity(&mut *connection).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn limit_counts(&self) -> Result<Vec<LimitCount>, StoreError> {
+        let name = "count the executions behind limits";
+        let mut connection = self.connection(name).await?;
+        limits::counts(&mut *connection).await.map_err(failed::<D, _>(name))
     }
 
     async fn export(&self, sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError> {

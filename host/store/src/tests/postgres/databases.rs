@@ -1,11 +1,18 @@
-//! A store of several databases: it answers and keeps what a store of one does.
+//! A store of several databases: it answers and keeps what a store of one does, also when shards
+//! move and hosts end in the middle of a commit.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use segno_core::{
-    command::Command, config::Config, promise::OutboxMessageKind, reply::Reply, time::Millis,
+    command::Command,
+    config::Config,
+    id::ObjectId,
+    promise::OutboxMessageKind,
+    reply::Reply,
+    shard::{ShardMap, group_of},
+    time::Millis,
 };
-use segno_env::Clock as _;
+use segno_env::{Clock as _, Runtime as _, SystemRuntime};
 use throwaway_postgres::Database;
 
 use super::{
@@ -60,6 +67,125 @@ async fn answer_like_one(count: usize, seeds: &[u64]) {
         assert_eq!(store.oldest_in_doubt().await, None, "nothing is left prepared");
         store.close().await;
     }
+}
+
+/// Databases in any order are those of the store, with what it had.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_is_opened_again_and_grows_and_its_shards_move() {
+    let Some(mut databases) = databases(3) else { return };
+    let (clock, engine) = (HandClock::new(), Config::default());
+    let model = memory(&clock, &engine);
+    deploy(&*model).await;
+    let one = super::store(&databases[0], &clock, &engine).await;
+    deploy(&*one).await;
+    walk(&*model, &*one, &clock, 5, 60).await;
+    one.close().await;
+
+    let store = sharded(&databases, &clock, &engine).await.expect("it grows");
+    assert!(store.shards().places.iter().all(|place| *place == 0), "nothing has moved yet");
+    walk(&*model, &*store, &clock, 6, 40).await;
+    // Those shards in which the scripts have the most rows.
+    let rows = model.read().dump().await.expect("a dump");
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    for id in rows.promises.keys() {
+        *counts.entry(store.shards().shard(group_of(id.as_str()))).or_default() += 1;
+    }
+    let mut shards: Vec<_> = counts.into_iter().map(|(shard, count)| (count, shard)).collect();
+    shards.sort_unstable_by(|one, other| other.cmp(one));
+    for (place, (count, shard)) in shards.iter().take(6).enumerate() {
+        let to = 1 + place % 2;
+        let moved = store.move_shard(*shard as u16, to).await.expect("it moves");
+        assert_eq!(moved.promises, *count as u64);
+        assert_eq!(usize::from(store.shards().places[*shard]), to);
+        compare_rows(&*model, &*store, &format!("shard {shard} moved to {to}")).await;
+        walk(&*model, &*store, &clock, 30 + place as u64, 25).await;
+    }
+    // To a database that has rows already, and back.
+    for to in [2, 0] {
+        store.move_shard(shards[0].1 as u16, to).await.expect("it moves");
+        compare_rows(&*model, &*store, "it moved on").await;
+    }
+    let again = store.move_shard(shards[0].1 as u16, 0).await.expect_err("it is there");
+    assert!(again.to_string().contains("in database 1 already"), "{again}");
+    let map = store.shards();
+    store.close().await;
+
+    databases.rotate_left(1);
+    let store = sharded(&databases, &clock, &engine).await.expect("it opens");
+    assert_eq!(store.shards(), map);
+    walk(&*model, &*store, &clock, 50, 40).await;
+    store.close().await;
+    let missing = sharded(&databases[..2], &clock, &engine).await.err().expect("one is missing");
+    assert!(missing.to_string().contains("3 databases, and number 1 is missing"), "{missing}");
+    let alone = super::open(&databases[0].url(), &clock, &engine).await.err().expect("the same");
+    assert!(alone.to_string().contains("number 1 and 3 is missing"), "{alone}");
+}
+
+/// The tables of a database know the shards as the core does.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_knows_the_shards_as_the_core_does() {
+    let Some(database) = database() else { return };
+    let (clock, engine) = (HandClock::new(), Config::default());
+    super::store(&database, &clock, &engine).await.close().await;
+    let map = ShardMap::in_first(1);
+    let asked = |function: &str, id: &str| {
+        let id = crate::postgres::escape(id).replace('\'', "''");
+        let row = database.sql(&format!("SELECT {function}('{id}')"));
+        row.trim().parse::<usize>().expect("a number")
+    };
+    let ids = [
+        "a",
+        "a/1/p/x@y",
+        "web/Signup@ada/p/mail",
+        "web/Signup@é%2F/run",
+        "",
+        "/",
+        "/@/x",
+        "ü b/3",
+        "it's",
+    ];
+    for id in ids {
+        assert_eq!(asked("shard_of", id), map.shard(group_of(id)), "{id}");
+        assert_eq!(asked("shard_of_name", id), map.shard(id), "{id}");
+    }
+    for object in ["web/Signup@ada", "web/Signup@a/b%c", "web/Signup@é\n\u{7f}", "m/O@"] {
+        let streams = ObjectId::from(object).streams();
+        let shard = map.shard(group_of(streams.as_str()));
+        assert_eq!(asked("shard_of_object", object), shard, "{object}");
+    }
+}
+
+/// A transaction that a dead host left in the middle is finished as it was decided.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_dead_host_left_in_the_middle_is_finished() {
+    let Some(databases) = databases(2) else { return };
+    let (clock, engine) = (HandClock::new(), Config::default());
+    let store = sharded(&databases, &clock, &engine).await.expect("it opens");
+    let number = databases[1].sql("SELECT store FROM shards");
+    let number: i64 = number.trim().parse().expect("a number");
+    let prepared = |nonce: u64, node: &str| {
+        let name = format!("segno:{:016x}:0:{nonce:016x}.1", number.cast_unsigned());
+        databases[1].sql(&format!(
+            "BEGIN; INSERT INTO hosts (node, incarnation) VALUES ('{node}', 1); PREPARE TRANSACTION '{name}'"
+        ));
+    };
+    let decided = format!("segno:{:016x}:0:{:016x}", number.cast_unsigned(), 7);
+    databases[0]
+        .sql(&format!("INSERT INTO decisions (gid, committed, at) VALUES ('{decided}', 1, 0)"));
+    prepared(7, "decided");
+    prepared(8, "undecided");
+    assert!(store.oldest_in_doubt().await.is_some());
+    let mut looks = 0;
+    while store.oldest_in_doubt().await.is_some() {
+        looks += 1;
+        assert!(looks < 200, "it is still in doubt");
+        SystemRuntime.sleep(Millis(50)).await;
+    }
+    assert_eq!(databases[1].sql("SELECT node FROM hosts").trim(), "decided");
+    // The host that began the other one cannot decide it any more.
+    let refused = databases[0].sql("SELECT count(*) FROM decisions WHERE committed = 0");
+    assert_eq!(refused.trim(), "1");
+    store.close().await;
 }
 
 /// Runs a script on both stores.
