@@ -20,8 +20,8 @@ use segno_core::{
 };
 use segno_store::{
     AdmittedFilter, CallTree, DueWork, EventPosition, EventRow, ExaminedPage, ExecutionHistory,
-    GatherError, GatherSelection, GatherSink, InvocationFilter, InvocationRow, LimitFilter,
-    LimitRow, LogRow, ModuleRow, Modules, NewModule, ObjectFilter, ObjectRow, Page,
+    GatherError, GatherSelection, GatherSink, InvocationFilter, InvocationRow, LimitCount,
+    LimitFilter, LimitRow, LogRow, ModuleRow, Modules, NewModule, ObjectFilter, ObjectRow, Page,
     PartitionFilter, PromiseFilter, PromiseRow, PromiseSize, Read, ReadyTask, Scan, ScanPage,
     ScheduleFilter, SchedulePage, SizeReport, StateCounts, StateSize, Store, StoreCounts,
     StoreError, WaitEdges, WorkQueue,

@@ -230,7 +230,7 @@ async fn move_all(
             continue;
         }
         let moved = {
-            let _progress = console.progress(&format!("moving shard {shard}"));
+            let _progress = console.progress(format!("moving shard {shard}"));
             store.move_shard(*shard, to).await
         };
         let moved = moved.map_err(|error| other("not-moved", &error))?;
@@ -249,7 +249,7 @@ async fn move_all(
     if console.json() {
         console.document(&json!({ "moved": documents }))?;
     } else if shards.is_empty() {
-        console.line("there is no shard to move".to_owned())?;
+        console.line("there is no shard to move")?;
     }
     Ok(Exit::Done)
 }

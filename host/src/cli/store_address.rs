@@ -74,7 +74,7 @@ mod tests {
         ] {
             let read = text.parse::<StoreAddress>().unwrap_or_else(|never| match never {});
             assert_eq!(read, address);
-            assert_eq!(read.each(), [read.clone()]);
+            assert_eq!(read.each(), vec![read.clone()]);
             assert!(!format!("{read:?}").contains("secret"));
         }
     }

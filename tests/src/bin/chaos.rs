@@ -74,7 +74,8 @@ async fn main() -> ExitCode {
 
 fn plan(arguments: Arguments) -> Result<Plan, String> {
     let hosts = usize::from(arguments.hosts);
-    let possible = Fault::of(hosts);
+    let databases = usize::from(arguments.databases);
+    let possible = Fault::of(hosts, databases);
     let faults = match arguments.faults.as_slice() {
         [] => possible.clone(),
         [none] if none == "none" => BTreeSet::new(),
@@ -93,7 +94,6 @@ fn plan(arguments: Arguments) -> Result<Plan, String> {
         named => named,
     };
     let access = arguments.through;
-    let databases = usize::from(arguments.databases);
     if databases > 1 && (hosts == 1 || access != DatabaseAccess::Direct) {
         return Err("several databases take several hosts and direct access".to_owned());
     }

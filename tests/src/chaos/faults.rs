@@ -1,6 +1,11 @@
 //! Injects faults, one after the other.
 
-use std::{collections::BTreeMap, io, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    io,
+    process::{Command, Stdio},
+    sync::Arc,
+};
 
 use segno_core::time::Millis;
 use segno_demo::{
@@ -143,7 +148,34 @@ impl Victims {
                     cluster.up().expect("the database comes back");
                 });
             }
+            Fault::Move => self.move_shard(chance).await?,
         }
+        Ok(())
+    }
+
+    /// Moves a shard. Half of the movers are killed in the middle.
+    async fn move_shard(&self, chance: &mut DemoRng) -> Result<(), FaultError> {
+        let options = self.hosts[0].options();
+        let store = options.arguments.iter().skip_while(|word| *word != "--store").nth(1);
+        let (shard, last) = (chance.between(0, 255), self.clusters.len() as u64);
+        let to = chance.between(1, last).to_string();
+        let mut command = Command::new(&options.binary);
+        command.args(["shards", "move", &shard.to_string(), "--to", &to, "--store"]).args(store);
+        let mut mover = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
+        // A move takes some more than three seconds.
+        let patience = match chance.between(0, 1) {
+            0 => chance.length(500, 4_000),
+            _ => Millis(40_000),
+        };
+        let begun = self.env.clock.now();
+        while mover.try_wait()?.is_none() {
+            if self.env.clock.now().since(begun) > patience {
+                mover.kill()?;
+                break;
+            }
+            self.sleep(Millis(50)).await;
+        }
+        eprintln!("  shard {shard} to database {to}: {}", mover.wait()?);
         Ok(())
     }
 

@@ -53,11 +53,13 @@ pub enum Fault {
     Drop,
     /// The database ends as if its machine had crashed, and restarts.
     Crash,
+    /// A shard moves to another database; half of the movers are killed.
+    Move,
 }
 
 impl Fault {
     /// All kinds.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Kill,
         Self::Death,
         Self::Pause,
@@ -69,19 +71,21 @@ impl Fault {
         Self::Disk,
         Self::Drop,
         Self::Crash,
+        Self::Move,
     ];
 
-    /// Faults that are possible with `hosts` hosts.
-    pub fn of(hosts: usize) -> BTreeSet<Self> {
-        Self::ALL.into_iter().filter(|fault| fault.is_possible(hosts)).collect()
+    /// Faults that are possible with so many hosts and databases.
+    pub fn of(hosts: usize, databases: usize) -> BTreeSet<Self> {
+        Self::ALL.into_iter().filter(|fault| fault.is_possible(hosts, databases)).collect()
     }
 
-    fn is_possible(self, hosts: usize) -> bool {
+    fn is_possible(self, hosts: usize, databases: usize) -> bool {
         match self {
             // With several hosts, a data directory holds no state of executions, and the database
             // provides the time.
             Self::Forward | Self::Back | Self::Disk => hosts == 1,
             Self::Drop | Self::Crash => hosts > 1,
+            Self::Move => databases > 1,
             Self::Kill | Self::Death | Self::Pause | Self::Stop | Self::Cut | Self::Ledger => true,
         }
     }
@@ -100,6 +104,7 @@ impl Fault {
             Self::Disk => "disk",
             Self::Drop => "drop",
             Self::Crash => "crash",
+            Self::Move => "move",
         }
     }
 }

@@ -76,10 +76,11 @@ fn expected(step: &Step<'_>) -> Vec<Metric> {
         }
     }
     if let Reply::Heartbeat(beats) = step.reply {
-        metrics.extend(beats.iter().map(|beat| match beat {
-            HeartbeatResult::Extended { .. } => Metric::HeartbeatExtended,
-            HeartbeatResult::Stale => Metric::HeartbeatStale,
-            HeartbeatResult::Stalled => Metric::HeartbeatStalled,
+        metrics.extend(beats.iter().filter_map(|beat| match beat {
+            HeartbeatResult::Extended { .. } => Some(Metric::HeartbeatExtended),
+            HeartbeatResult::Stale => Some(Metric::HeartbeatStale),
+            HeartbeatResult::Stalled => Some(Metric::HeartbeatStalled),
+            HeartbeatResult::Unanswered => None,
         }));
     }
     match step.command {

@@ -20,7 +20,8 @@ $$ SELECT get_byte(sha256(convert_to(
               'UTF8')), 0) $$;
 CREATE FUNCTION shard_of_object(object TEXT) RETURNS INT LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS
 $$ SELECT shard_of(split_part(object, '@', 1) || '@' || coalesce(string_agg(
-              CASE WHEN letter IN ('%', '/') OR ascii(letter) < 32 OR ascii(letter) BETWEEN 127 AND 159
+              CASE WHEN letter = '' THEN ''
+                   WHEN letter IN ('%', '/') OR ascii(letter) < 32 OR ascii(letter) BETWEEN 127 AND 159
                    THEN '%' || lpad(upper(to_hex(ascii(letter))), 2, '0') ELSE letter END, '' ORDER BY place), ''))
      FROM regexp_split_to_table(substr(object, strpos(object, '@') + 1), '') WITH ORDINALITY AS letters (letter, place) $$;
 

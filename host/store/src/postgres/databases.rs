@@ -15,6 +15,7 @@ use sqlx::{Executor as _, Row as _};
 use super::{
     availability::Availability, claims::RememberedClaims, config::SessionSettings,
     failure::FailedStatement, held::PrimaryConnection, primary::Primary, shard_row,
+    transaction::SessionTransaction,
 };
 use crate::{current_shards::CurrentShards, merged::ShardRenewal};
 
@@ -86,7 +87,10 @@ impl StoreDatabases {
                 Some(open) => open,
                 None => slot.insert(of.connect().await.ok()?),
             };
-            let row = held.connection.fetch_optional(shard_row::MAP).await.ok()??;
+            let begun = SessionTransaction::begin(&mut held.connection, &of.settings).await;
+            let mut transaction = begun.ok()?;
+            let row = transaction.fetch_optional(shard_row::MAP).await.ok()??;
+            transaction.commit().await.ok()?;
             serde_json::from_str::<ShardMap>(row.try_get(0).ok()?).ok()
         };
         let read = of.primary.env().within(RENEWAL_TIMEOUT, reading).await.flatten();

@@ -12,7 +12,7 @@ use segno_core::{
     time::Millis,
 };
 use segno_env::{Clock as _, Env};
-use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _};
+use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -20,6 +20,7 @@ use super::{
     held::PrimaryConnection,
     shard_row::{self, PUT_MAP},
     time::DatabaseTime,
+    transaction::SessionTransaction,
 };
 use crate::sql::SqlFailure;
 
@@ -261,23 +262,43 @@ impl<'a> Sessions<'a> {
     async fn put_map(&mut self, database: DatabaseIndex, map: &ShardMap) -> Option<()> {
         let (before, text) = (map.epoch - 1, shard_row::written(map));
         self.ask(database, async |connection| {
-            let mut transaction = connection.begin().await?;
-            transaction.execute("SET LOCAL lock_timeout = '1s'").await?;
+            connection.execute("SET LOCAL lock_timeout = '1s'").await?;
             let put = sqlx::query(PUT_MAP).persistent(false).bind(before.cast_signed());
-            transaction.execute(put.bind(map.epoch.cast_signed()).bind(text)).await?;
-            transaction.commit().await
+            connection.execute(put.bind(map.epoch.cast_signed()).bind(text)).await.map(drop)
         })
         .await
     }
 
     async fn run(&mut self, database: DatabaseIndex, statement: String) -> Option<()> {
-        self.ask(database, async |connection| {
+        // It ends a transaction, and is none.
+        self.ask_alone(database, async |connection| {
             connection.execute(AssertSqlSafe(statement)).await.map(drop)
         })
         .await
     }
 
+    /// Asks in a transaction, which has the settings that a pooler does not keep.
     async fn ask<T>(
+        &mut self,
+        database: DatabaseIndex,
+        ask: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
+    ) -> Option<T> {
+        let settings = &self.databases.at(database).settings;
+        self.ask_alone(database, async |connection| {
+            let mut transaction = SessionTransaction::begin(connection, settings).await?;
+            match ask(&mut transaction).await {
+                Ok(answer) => transaction.commit().await.map(|()| answer),
+                Err(error) => {
+                    // The connection is dropped with the error.
+                    let _ = transaction.rollback().await;
+                    Err(error)
+                }
+            }
+        })
+        .await
+    }
+
+    async fn ask_alone<T>(
         &mut self,
         database: DatabaseIndex,
         ask: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,

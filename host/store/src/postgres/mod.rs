@@ -256,6 +256,9 @@ impl PostgresStore {
     ) -> Result<PostgresReader, PostgresOpenError> {
         let mut config = config.clone();
         let opened = open::open(&mut config, env).await?;
+        let opened = [(config, opened)];
+        shard_row::agree(&opened, 0).await?;
+        let [(config, opened)] = opened;
         let connections = ConnectionPool::anywhere(config.connection("look"), opened.server, 2);
         Ok(PostgresReader { reader: Reader::over(connections) })
     }

@@ -25,6 +25,7 @@ use super::{
     failure::FailedStatement,
     fields::unescape,
     shard_row::{self, PUT_MAP},
+    transaction::SessionTransaction,
 };
 use crate::{error::BoxError, sql::SqlFailure};
 
@@ -270,7 +271,13 @@ impl ShardedStore {
                 .bind(before.cast_signed())
                 .bind(map.epoch.cast_signed())
                 .bind(shard_row::written(&map));
-            held.connection.execute(put).await.map_err(|error| failed(error.into()))?;
+            let done = async {
+                let begun = SessionTransaction::begin(&mut held.connection, &of.settings).await;
+                let mut transaction = begun?;
+                transaction.execute(put).await?;
+                transaction.commit().await
+            };
+            done.await.map_err(|error: sqlx::Error| failed(error.into()))?;
         }
         self.databases.shards.advance(map.clone());
         Ok(map)
@@ -395,7 +402,12 @@ impl ShardCopy<'_> {
         self.move_callbacks(callbacks).await?;
         let tables: Vec<_> = tables.collect();
         for (table, owner) in tables.into_iter().rev() {
-            let text = format!("DELETE FROM {table} WHERE {}", self.owns(*owner, &list));
+            let owns = match *table {
+                // Either end.
+                "callbacks" => format!("awaited = ANY({list}) OR awaiter = ANY({list})"),
+                _ => self.owns(*owner, &list),
+            };
+            let text = format!("DELETE FROM {table} WHERE {owns}");
             let deleted = self.source.execute(AssertSqlSafe(text)).await;
             deleted.map_err(|error| self.failed_at_source("remove what was copied", error))?;
         }
@@ -606,7 +618,6 @@ impl ShardCopy<'_> {
     fn owns(&self, owner: RowOwner, numbers: &str) -> String {
         let shard = self.shard;
         match owner {
-            RowOwner::Number("awaited") => format!("awaited = ANY({numbers})"),
             RowOwner::Number(column) => format!("{column} = ANY({numbers})"),
             RowOwner::Id(column) => format!("shard_of({column}) = {shard}"),
             RowOwner::Object(column) => format!("shard_of_object({column}) = {shard}"),

@@ -1,7 +1,9 @@
 //! The row of a database that says which database of its store it is, and the map of the shards.
 
 use segno_core::shard::{DATABASES_MAX, DatabaseIndex, ShardMap};
-use sqlx::{Connection as _, Executor as _, PgConnection, Row as _};
+use sqlx::{
+    AssertSqlSafe, Connection as _, Executor as _, PgConnection, Postgres, Row as _, Transaction,
+};
 
 use super::{
     config::PostgresConfig,
@@ -57,14 +59,14 @@ pub(super) async fn agree(
     }
     let mut roles = Vec::with_capacity(databases.len());
     for ((config, _), connection) in databases.iter().zip(&mut connections) {
-        roles.push(read(connection, config.shown()).await?);
+        roles.push(read(connection, config).await?);
     }
     if roles.iter().all(|role| role.part.is_none()) && databases.len() > 1 {
         found(databases, &mut connections, &roles, nonce).await?;
         for ((config, _), (role, connection)) in
             databases.iter().zip(roles.iter_mut().zip(&mut connections))
         {
-            *role = read(connection, config.shown()).await?;
+            *role = read(connection, config).await?;
         }
     }
     for connection in connections {
@@ -90,12 +92,25 @@ pub(super) async fn connect(
     connected.map_err(|source| explain(config.shown(), source))
 }
 
+/// Begins a transaction, with the settings that a pooler does not keep.
+pub(super) async fn begin<'a>(
+    connection: &'a mut PgConnection,
+    config: &PostgresConfig,
+) -> Result<Transaction<'a, Postgres>, PostgresOpenError> {
+    let begin = config.start().beginning("BEGIN").unwrap_or_else(|| "BEGIN".to_owned());
+    let begun = connection.begin_with(AssertSqlSafe(begin)).await;
+    begun.map_err(|source| explain(config.shown(), source))
+}
+
 async fn read(
     connection: &mut PgConnection,
-    address: &str,
+    config: &PostgresConfig,
 ) -> Result<DatabaseRole, PostgresOpenError> {
+    let address = config.shown();
     let failed = |source: sqlx::Error| explain(address, source);
-    let row = connection.fetch_one(READ).await.map_err(failed)?;
+    let mut transaction = begin(connection, config).await?;
+    let row = transaction.fetch_one(READ).await.map_err(failed)?;
+    transaction.commit().await.map_err(failed)?;
     let (store, database, map): (Option<i64>, Option<i16>, Option<String>) = (
         row.try_get(0).map_err(failed)?,
         row.try_get(1).map_err(failed)?,
@@ -154,8 +169,10 @@ async fn found(
             .bind(database as i16)
             .bind(epoch)
             .bind(&map);
-        let written = connections[place].execute(query).await;
+        let mut transaction = begin(&mut connections[place], &databases[place].0).await?;
+        let written = transaction.execute(query).await;
         written.map_err(|source| explain(shown(place), source))?;
+        transaction.commit().await.map_err(|source| explain(shown(place), source))?;
     }
     Ok(())
 }
@@ -174,7 +191,7 @@ pub(super) async fn join(
         return refused(format!("a store has at most {DATABASES_MAX} databases"));
     }
     let mut connection = connect(config, opened).await?;
-    let role = read(&mut connection, address).await?;
+    let role = read(&mut connection, config).await?;
     if let Some((_, number, _)) = role.part {
         return refused(format!("{address} is database {} of a store already", number + 1));
     }
@@ -189,7 +206,9 @@ pub(super) async fn join(
         .bind(database as i16)
         .bind(map.epoch.cast_signed())
         .bind(written(&map));
-    connection.execute(query).await.map_err(|source| explain(address, source))?;
+    let mut transaction = begin(&mut connection, config).await?;
+    transaction.execute(query).await.map_err(|source| explain(address, source))?;
+    transaction.commit().await.map_err(|source| explain(address, source))?;
     // The row stays, however the connection ends.
     let _ = connection.close().await;
     Ok(())

@@ -292,8 +292,13 @@ async fn copy_modules(
     let mut source = shard_row::connect(first, opened).await?;
     for (config, opened) in others {
         let mut target = shard_row::connect(config, opened).await?;
-        let copied = copy_between(&mut source, &mut target).await;
+        let mut reading = shard_row::begin(&mut source, first).await?;
+        let mut writing = shard_row::begin(&mut target, config).await?;
+        let copied = copy_between(&mut reading, &mut writing).await;
         copied.map_err(|source| explain(config.shown(), source))?;
+        for transaction in [reading, writing] {
+            transaction.commit().await.map_err(|source| explain(config.shown(), source))?;
+        }
         // What was copied stays, however the connection ends.
         let _ = target.close().await;
     }

@@ -95,7 +95,7 @@ async fn a_store_is_opened_again_and_grows_and_its_shards_move() {
     for (place, (count, shard)) in shards.iter().take(6).enumerate() {
         let to = 1 + place % 2;
         let moved = store.move_shard(*shard as u16, to).await.expect("it moves");
-        assert_eq!(moved.promises, *count as u64);
+        assert!(moved.promises >= *count as u64, "{moved}: at least {count} promises");
         assert_eq!(usize::from(store.shards().places[*shard]), to);
         compare_rows(&*model, &*store, &format!("shard {shard} moved to {to}")).await;
         walk(&*model, &*store, &clock, 30 + place as u64, 25).await;
