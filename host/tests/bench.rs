@@ -50,7 +50,7 @@ fn every_scenario_is_measured_with_its_floor() {
         "resonate",
         "restate",
     ];
-    all.extend(cluster.map(|_| "peers"));
+    all.extend(cluster.iter().flat_map(|_| ["peers", "databases"]));
     assert_eq!(names, all);
     for section in sections {
         let name = section["scenario"].as_str().expect("a scenario has a name");

@@ -24,6 +24,7 @@ mod streams;
 mod check;
 mod cold_start;
 mod cpu_fairness;
+mod databases;
 mod dbos;
 mod disk;
 mod fan;
@@ -125,6 +126,8 @@ pub enum BenchScenario {
     Languages,
     /// One, two and three hosts on the PostgreSQL database of --postgres
     Peers,
+    /// A store in one, two and four databases, schemas of those that --postgres names
+    Databases,
     /// A host on the PostgreSQL database of --postgres, next to DBOS on the same database
     Dbos,
 }
@@ -188,6 +191,7 @@ async fn run(scenario: BenchScenario, context: &Arc<BenchContext>) -> anyhow::Re
         BenchScenario::Restate => return restate::run(context).await,
         BenchScenario::Languages => return languages::run(context).await,
         BenchScenario::Dbos => return dbos::run(context).await,
+        BenchScenario::Databases => return databases::run(context).await,
         BenchScenario::Memory => return memory::run(context).await,
         BenchScenario::ColdStart => return cold_start::run(context).await,
         BenchScenario::Lists => return lists::run(context).await,

@@ -15,12 +15,23 @@ pub(super) struct TemporarySchema {
 }
 
 impl TemporarySchema {
-    /// Creates a schema in the database of `--postgres`.
+    /// Creates a schema in the database of `--postgres`, the first one if there are several.
     ///
     /// # Errors
     /// Fails if no database is named or none answers, or the role may not create a schema.
     pub(super) async fn new(context: &BenchContext) -> anyhow::Result<Self> {
-        let address = context.postgres.as_deref().context("say which database with --postgres")?;
+        Self::at(context, 0).await
+    }
+
+    /// Creates a schema in the database at this place of `--postgres`, whose addresses are taken in
+    /// turn.
+    ///
+    /// # Errors
+    /// As [`TemporarySchema::new`].
+    pub(super) async fn at(context: &BenchContext, place: usize) -> anyhow::Result<Self> {
+        let addresses = context.postgres.as_deref().unwrap_or_default().split_whitespace();
+        let address = addresses.clone().cycle().nth(place);
+        let address = address.context("say which database with --postgres")?;
         let name = format!("segno_bench_{:x}", context.env.runtime.nonce());
         // Parsed first: the address may contain a password, which no error message may show.
         let shown = PostgresConfig::new(address)?.shown().to_owned();

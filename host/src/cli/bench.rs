@@ -89,7 +89,7 @@ impl BenchArgs {
                 let all = BenchScenario::value_variants().iter().copied();
                 all.filter(|one| match one {
                     // Hosts on a database are measured only if the database is given.
-                    BenchScenario::Peers => self.postgres.is_some(),
+                    BenchScenario::Peers | BenchScenario::Databases => self.postgres.is_some(),
                     // They install packages.
                     BenchScenario::Languages | BenchScenario::Dbos => false,
                     _ => true,

@@ -9,6 +9,9 @@ const CONFORMANCE: &str = "random_scripts_are_answered_alike";
 /// Stores, damages and removes large values.
 const LARGE_VALUES: &str = "tests::large_values::";
 
+/// Stores in several databases.
+const DATABASES: &str = "tests::databases::";
+
 /// Runs random operations against a host in memory and a second mapping.
 const DIFFERENTIAL: &str = "operations_are_answered_as_the_model_says";
 
@@ -49,10 +52,34 @@ pub(super) const STORES: &[Mutation] = &[
     Mutation {
         what: "a chunk that lost its last use stays on PostgreSQL",
         file: "postgres/writer/serve.rs",
-        says: "self.drop_chunks(&mut slot, released).await;",
+        says: "self.drop_chunks(&mut connections[self.home], released).await;",
         would_say: "drop(released);",
         tests: LARGE_VALUES,
         killer: "hosts_that_store_and_remove_the_same_value_lose_nothing",
+    },
+    Mutation {
+        what: "a transaction over several databases commits without its decision",
+        file: "postgres/batch/two_phase.rs",
+        says: "let decided = first.transaction.execute(decide).await;",
+        would_say: "drop(decide);\n    let decided: Result<(), sqlx::Error> = Ok(());",
+        tests: DATABASES,
+        killer: "two_databases_answer_like_one",
+    },
+    Mutation {
+        what: "a host with an old map writes to the former database of a shard",
+        file: "postgres/batch/mod.rs",
+        says: "part.locked.epoch > self.shards.epoch.cast_signed()",
+        would_say: "part.locked.epoch == i64::MAX",
+        tests: DATABASES,
+        killer: "a_host_with_an_old_map_writes_to_the_right_database",
+    },
+    Mutation {
+        what: "the callbacks of a shard that moves are not seen to cross",
+        file: "postgres/shard_move/copy.rs",
+        says: "[(PUT_CROSSINGS, here), (DROP_CROSSINGS, left)]",
+        would_say: "[(DROP_CROSSINGS, here), (DROP_CROSSINGS, left)]",
+        tests: DATABASES,
+        killer: "a_store_is_opened_again_and_grows_and_its_shards_move",
     },
     Mutation {
         what: "a runtime is removed while a module runs on it",

@@ -27,6 +27,7 @@ mod append;
 mod availability;
 mod batch;
 mod claims;
+mod copied_modules;
 mod databases;
 mod in_doubt;
 mod large_values;

@@ -4,6 +4,7 @@ mod archive;
 mod call_tree;
 pub(crate) mod conformance;
 mod coverage;
+mod databases;
 mod durability;
 mod full;
 mod gathering;

@@ -6,12 +6,14 @@
 //! Rows of several databases are locked in the order of the databases at the beginning; what is
 //! found to be needed later is locked only if that needs no waiting, as in one database.
 
+mod command;
+mod failure;
 mod part;
 mod two_phase;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, OnceLock},
+    sync::Arc,
 };
 
 use segno_core::{
@@ -19,7 +21,7 @@ use segno_core::{
     config::Config,
     delta::Delta,
     effect::Effect,
-    footprint::{Footprint, footprint},
+    footprint::Footprint,
     id::PromiseId,
     reply::Reply,
     shard::{DatabaseIndex, HALTED, ShardMap},
@@ -29,13 +31,17 @@ use segno_core::{
     widen,
 };
 
-pub(super) use self::{part::BatchPart, two_phase::commit_together as commit_parts};
+pub(super) use self::{
+    command::FootprintedCommand,
+    failure::{CommitFailure, DatabaseFailure},
+    part::BatchPart,
+    two_phase::commit_together as commit_parts,
+};
 use super::{
     claims::WriteStamp,
     databases::{RowNumbers, StoreDatabases},
     failure::FailedStatement,
     held::PrimaryConnection,
-    load::LoadFailure,
     time::DatabaseTime,
 };
 use crate::{
@@ -64,78 +70,6 @@ pub(super) struct CommittedBatch {
     pub(super) state: View,
     /// Digests of the chunks that lost a use, and may have lost the last one.
     pub(super) released_chunks: Vec<Vec<u8>>,
-}
-
-/// A statement that failed in one of the databases.
-#[derive(Debug)]
-pub(super) struct DatabaseFailure {
-    pub(super) database: DatabaseIndex,
-    pub(super) failed: FailedStatement,
-}
-
-/// Reason why a batch was not committed.
-#[derive(Debug)]
-pub(super) enum CommitFailure {
-    /// Nothing was written.
-    Failed(DatabaseFailure),
-    /// The outcome of the commit is unknown.
-    Unknown(DatabaseFailure),
-    /// Nothing was written: another transaction holds one of these rows. The next attempt must lock
-    /// them first.
-    LockFirst(Box<Footprint>),
-    /// Nothing was written: another process started a new incarnation of the same host.
-    Overtaken,
-    /// Nothing was written: this database has a newer map of the shards.
-    NewMap(DatabaseIndex),
-    /// Nothing was written: the shard of some rows is being moved.
-    Halted,
-}
-
-impl CommitFailure {
-    /// A failure in this database, before the commit.
-    fn at<F: Into<Self>>(database: DatabaseIndex) -> impl Fn(F) -> Self {
-        move |failed| match failed.into() {
-            Self::Failed(DatabaseFailure { failed, .. }) => {
-                Self::Failed(DatabaseFailure { database, failed })
-            }
-            other => other,
-        }
-    }
-}
-
-impl From<FailedStatement> for CommitFailure {
-    fn from(failed: FailedStatement) -> Self {
-        Self::Failed(DatabaseFailure { database: 0, failed })
-    }
-}
-
-impl From<LoadFailure> for CommitFailure {
-    fn from(not_loaded: LoadFailure) -> Self {
-        match not_loaded {
-            LoadFailure::Failed(failed) => failed.into(),
-            LoadFailure::LockFirst(first) => Self::LockFirst(first),
-        }
-    }
-}
-
-/// A command with its footprint, which is computed on first use.
-#[derive(Debug)]
-pub(super) struct FootprintedCommand {
-    pub(super) command: Command,
-    named: OnceLock<Footprint>,
-}
-
-impl From<Command> for FootprintedCommand {
-    fn from(command: Command) -> Self {
-        Self { command, named: OnceLock::new() }
-    }
-}
-
-impl FootprintedCommand {
-    /// The rows that the command names.
-    pub(super) fn named(&self) -> &Footprint {
-        self.named.get_or_init(|| footprint(&self.command))
-    }
 }
 
 /// What a batch uses of its host.
@@ -446,11 +380,5 @@ impl<'a> WriteBatch<'a> {
             Err(_) if !self.committed.wrote => Ok(self.committed),
             Err(failed) => Err(failed),
         }
-    }
-}
-
-impl From<DatabaseFailure> for CommitFailure {
-    fn from(failure: DatabaseFailure) -> Self {
-        Self::Failed(failure)
     }
 }

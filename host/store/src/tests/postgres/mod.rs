@@ -5,7 +5,6 @@ mod absence;
 mod append;
 mod conformance;
 mod crossing;
-mod databases;
 mod interrupted;
 mod opening;
 mod pooled;
@@ -44,7 +43,7 @@ pub(super) async fn store(
     open(&database.url(), clock, engine).await.unwrap_or_else(|error| panic!("{error}"))
 }
 
-async fn open(
+pub(super) async fn open(
     url: &str,
     clock: &Arc<HandClock>,
     engine: &Config,

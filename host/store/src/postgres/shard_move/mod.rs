@@ -1,0 +1,258 @@
+//! Moves a shard from one database of a store to another, while hosts work.
+//!
+//! 1. The move is announced in the map: hosts find out where the shard is before they read it.
+//! 2. The shard is halted: from the next epoch on, nothing writes to it. Transactions that began
+//!    before may still do so, and are waited for.
+//! 3. One transaction over both databases copies the rows, compares them, removes them from the
+//!    first database and writes the map in both. So the shard is always in exactly one of them.
+//!
+//! If the mover ends in between, hosts give up the move some seconds later.
+
+mod copy;
+mod error;
+mod tables;
+
+use std::{fmt, time::Duration};
+
+use segno_core::{
+    shard::{DatabaseIndex, ShardMap, ShardMove},
+    time::Millis,
+};
+use segno_env::Clock as _;
+use sqlx::{Executor as _, Row as _};
+
+use self::copy::ShardCopy;
+pub use self::error::ShardMoveError;
+use super::{
+    ShardedStore,
+    batch::{BatchPart, CommitFailure, ConnectionSlot, commit_parts},
+    failure::FailedStatement,
+    shard_row::{self, PUT_MAP},
+    transaction::SessionTransaction,
+};
+use crate::sql::SqlFailure;
+
+/// Time for which a move is announced before the shard is halted: hosts read the map every second.
+const ANNOUNCED: Millis = Millis(3_000);
+/// Time after which hosts give up a move whose mover is gone.
+const UNTIL: Millis = Millis(15_000);
+/// Pause before it is looked again for older transactions.
+const PAUSE: Millis = Millis(20);
+/// Maximum number of such pauses.
+const PAUSES: u32 = 1_500;
+
+/// Transactions of this role that began before an instant, those that are prepared included.
+const OLDER: &str = "
+    SELECT (SELECT count(*) FROM pg_stat_activity
+             WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_xid IS NOT NULL
+               AND xact_start < $1::timestamptz)
+         + (SELECT count(*) FROM pg_stat_activity
+             WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_xid IS NULL
+               AND application_name = 'segno writer' AND state <> 'idle' AND xact_start < $1::timestamptz)
+         + (SELECT count(*) FROM pg_prepared_xacts
+             WHERE database = current_database() AND prepared < $1::timestamptz)";
+
+const NOW: &str = "SELECT clock_timestamp()::text";
+
+/// A shard that was moved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MovedShard {
+    /// Number of promises.
+    pub promises: u64,
+    /// Number of rows, those of promises included.
+    pub rows: u64,
+    /// Time for which nothing could write to the shard.
+    pub halted: Duration,
+}
+
+impl fmt::Display for MovedShard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { promises, rows, halted } = self;
+        write!(f, "{promises} promises, {rows} rows, halted for {} ms", halted.as_millis())
+    }
+}
+
+impl ShardedStore {
+    /// The map of the shards.
+    pub fn shards(&self) -> ShardMap {
+        (*self.databases.shards()).clone()
+    }
+
+    /// Moves a shard to another database.
+    ///
+    /// # Errors
+    /// [`ShardMoveError`]; the shard is then where it was.
+    pub async fn move_shard(
+        &self,
+        shard: u16,
+        to: DatabaseIndex,
+    ) -> Result<MovedShard, ShardMoveError> {
+        let map = self.newest_map().await?;
+        let Some(&from) = map.places.get(usize::from(shard)) else {
+            let shards = map.places.len();
+            return Err(ShardMoveError::Unknown(format!(
+                "there is no shard {shard}: they are numbered from 0 to {}",
+                shards - 1
+            )));
+        };
+        if to >= self.databases.len() {
+            let count = self.databases.len();
+            return Err(ShardMoveError::Unknown(format!(
+                "there is no database {}: they are numbered from 1 to {count}",
+                to + 1
+            )));
+        }
+        if usize::from(from) == to {
+            return Err(ShardMoveError::Unknown(format!(
+                "shard {shard} is in database {} already",
+                to + 1
+            )));
+        }
+        let until = self.time.now() + Millis(UNTIL.0 + ANNOUNCED.0);
+        let moving = ShardMove { shard, to: to as u16, is_halted: false, until };
+        let announced = self.put_map(ShardMap { moving: Some(moving.clone()), ..map }).await?;
+        self.env.runtime.sleep(ANNOUNCED).await;
+        let began = self.env.clock.elapsed();
+        let moving = ShardMove { is_halted: true, ..moving };
+        let halted = self.put_map(ShardMap { moving: Some(moving), ..announced }).await?;
+        let moved = self.copy(&halted, shard, usize::from(from), to).await;
+        let mut map = ShardMap { moving: None, ..halted };
+        if moved.is_ok() {
+            map.places[usize::from(shard)] = to as u16;
+        }
+        // Both databases of the move have it already; hosts find it in any.
+        if let Err(error) = self.put_map(map).await {
+            tracing::warn!(%error, "a database does not have the new map of the shards yet");
+        }
+        let (promises, rows) = moved?;
+        let halted = self.env.clock.elapsed().saturating_sub(began);
+        Ok(MovedShard { promises, rows, halted })
+    }
+
+    /// The newest map, while no shard is moved.
+    pub(super) async fn newest_map(&self) -> Result<ShardMap, ShardMoveError> {
+        for database in 0..self.databases.len() {
+            self.databases.renew_from(database).await;
+        }
+        let map = self.shards();
+        match &map.moving {
+            Some(moves) => Err(ShardMoveError::Busy(moves.shard)),
+            None => Ok(map),
+        }
+    }
+
+    /// Writes the next map to all databases.
+    pub(super) async fn put_map(&self, map: ShardMap) -> Result<ShardMap, ShardMoveError> {
+        let (before, map) = (map.epoch, ShardMap { epoch: map.epoch + 1, ..map });
+        for database in 0..self.databases.len() {
+            let of = self.databases.at(database);
+            let failed = |source: SqlFailure| self.failed(database, "write the map", source);
+            let mut held = of.connect().await.map_err(|it| failed(it.source))?;
+            let put = sqlx::query(PUT_MAP)
+                .persistent(false)
+                .bind(before.cast_signed())
+                .bind(map.epoch.cast_signed())
+                .bind(shard_row::written(&map));
+            let done = async {
+                let begun = SessionTransaction::begin(&mut held.connection, &of.settings).await;
+                let mut transaction = begun?;
+                transaction.execute(put).await?;
+                transaction.commit().await
+            };
+            done.await.map_err(|error: sqlx::Error| failed(error.into()))?;
+        }
+        self.databases.shards.advance(map.clone());
+        Ok(map)
+    }
+
+    fn failed(
+        &self,
+        database: DatabaseIndex,
+        statement: &'static str,
+        source: SqlFailure,
+    ) -> ShardMoveError {
+        let database = self.databases.at(database).shown.clone();
+        ShardMoveError::Database { database, statement, source: source.into() }
+    }
+
+    /// Waits until the transactions have ended that may not know that the shard is halted.
+    async fn wait_for_older(&self) -> Result<(), ShardMoveError> {
+        for database in 0..self.databases.len() {
+            let of = self.databases.at(database);
+            let name = "wait for older transactions";
+            let failed = |error: sqlx::Error| self.failed(database, name, error.into());
+            let connected = of.connect().await;
+            let mut held = connected.map_err(|it| self.failed(database, name, it.source))?;
+            let now = held.connection.fetch_one(NOW).await.map_err(failed)?;
+            let now: String = now.try_get(0).map_err(failed)?;
+            let mut left = 1;
+            for _ in 0..PAUSES {
+                let older = sqlx::query(OLDER).persistent(false).bind(&now);
+                let row = held.connection.fetch_one(older).await.map_err(failed)?;
+                left = row.try_get::<i64, _>(0).map_err(failed)?;
+                if left == 0 {
+                    break;
+                }
+                self.env.runtime.sleep(PAUSE).await;
+            }
+            if left > 0 {
+                return Err(ShardMoveError::Older(left));
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies, compares, removes and writes the map in one transaction over both databases. Returns
+    /// the numbers of promises and rows.
+    async fn copy(
+        &self,
+        halted: &ShardMap,
+        shard: u16,
+        from: DatabaseIndex,
+        to: DatabaseIndex,
+    ) -> Result<(u64, u64), ShardMoveError> {
+        self.wait_for_older().await?;
+        let mut slots: [ConnectionSlot; 2] = [None, None];
+        let [source_slot, target_slot] = &mut slots;
+        let begin = async |slot, database: DatabaseIndex| {
+            let begun =
+                BatchPart::begin(self.databases.at(database), slot, database, true, true, true);
+            begun.await.map_err(|it| self.failed(database, it.statement, it.source))
+        };
+        let mut source = begin(source_slot, from).await?;
+        let mut target = begin(target_slot, to).await?;
+        let copied = ShardCopy {
+            store: self,
+            halted,
+            shard: i32::from(shard),
+            source: &mut source.transaction,
+            target: &mut target.transaction,
+            from,
+            to,
+        };
+        let counts = match copied.run().await {
+            Ok(counts) => counts,
+            Err(error) => {
+                // What is not rolled back here ends with its connection.
+                let _ = source.rollback().await;
+                let _ = target.rollback().await;
+                return Err(error);
+            }
+        };
+        (source.wrote, target.wrote) = (true, true);
+        // The target decides: whoever sees the new map there finds the rows.
+        let nonce = self.env.runtime.nonce();
+        let committed = commit_parts(vec![target, source], self.databases.store, nonce).await;
+        committed.map_err(|failure| match failure {
+            CommitFailure::Failed(failure) | CommitFailure::Unknown(failure) => {
+                let FailedStatement { statement, source } = failure.failed;
+                self.failed(failure.database, statement, source)
+            }
+            CommitFailure::LockFirst(_)
+            | CommitFailure::Overtaken
+            | CommitFailure::NewMap(_)
+            | CommitFailure::Halted => ShardMoveError::GivenUp,
+        })?;
+        Ok(counts)
+    }
+}
