@@ -72,7 +72,14 @@ fn body_around(text: &str, place: &Range<usize>) -> Option<Range<usize>> {
 
 /// True if a line begins a function that can get several bodies.
 fn is_function(line: &str) -> bool {
-    let prefixes = ["pub ", "pub(super) ", "pub(in super::super) ", "pub(crate) ", "async "];
+    let prefixes = [
+        "pub ",
+        "pub(super) ",
+        "pub(in super::super) ",
+        "pub(in crate::postgres) ",
+        "pub(crate) ",
+        "async ",
+    ];
     let without = |line, prefix: &&str| str::strip_prefix(line, prefix).unwrap_or(line);
     prefixes.iter().fold(line, without).starts_with("fn ")
 }
