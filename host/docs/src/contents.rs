@@ -161,6 +161,7 @@ pub(crate) static SOURCES: [SiteFile; 37] = [
     file!("sdks/conformance/README.md"),
     file!("tests/tests/crash.rs"),
     file!("tests/tests/patroni.rs"),
+    file!("tests/tests/chaos.rs"),
     file!("tests/tests/peers.rs"),
 ];
 

@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(ranges(&[0, 1, 2, 7, 9, 10]), "0-2, 7, 9-10");
         assert_eq!(ranges(&[]), "");
         let mut map = ShardMap::dealt(3);
-        map.places[0] = 1;
-        assert_eq!((emptiest(&map, 1), emptiest(&map, 2)), (2, 0));
+        (map.places[0], map.places[3]) = (1, 1);
+        assert_eq!((emptiest(&map, 1), emptiest(&map, 0)), (0, 2));
     }
 }

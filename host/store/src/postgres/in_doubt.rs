@@ -113,13 +113,13 @@ impl InDoubtFinisher {
 
     async fn run(self) {
         let mut cleaned_at = self.env.clock.now();
+        let mut sessions = Sessions::new(&self.databases, &self.env);
         loop {
             tokio::select! {
                 biased;
                 () = self.closed.cancelled() => return,
                 () = self.env.runtime.sleep(PERIOD) => {}
             }
-            let mut sessions = Sessions::new(&self.databases, &self.env);
             for database in 0..self.databases.len() {
                 self.databases.renew_from(database).await;
                 self.finish(&mut sessions, database).await;
@@ -199,7 +199,7 @@ impl InDoubtFinisher {
     }
 }
 
-/// A connection to each database, opened when it is used and kept for one look.
+/// A connection to each database, opened when it is used.
 struct Sessions<'a> {
     databases: &'a StoreDatabases,
     env: &'a Env,
@@ -305,6 +305,9 @@ impl<'a> Sessions<'a> {
     ) -> Option<T> {
         let of: &StoreDatabase = self.databases.at(database);
         let slot = &mut self.open[database];
+        if slot.as_ref().is_some_and(|held| !held.is_current(&of.primary)) {
+            *slot = None;
+        }
         let asking = async {
             let held = match slot {
                 Some(open) => open,
