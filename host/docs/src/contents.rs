@@ -124,7 +124,7 @@ pub(crate) static PICTURES: [SiteFile; 2] =
     [file!("docs/images/console-execution.png"), file!("docs/images/session.svg")];
 
 /// The sources that documents link to; each has a page that shows it.
-pub(crate) static SOURCES: [SiteFile; 37] = [
+pub(crate) static SOURCES: [SiteFile; 38] = [
     file!("CONTRIBUTING.md"),
     file!("Dockerfile"),
     file!("LICENSE"),

@@ -106,6 +106,7 @@ mod tests {
         ("store/src/postgres/held.rs", "the operator: the store"),
         ("store/src/postgres/notify.rs", "the operator: the store"),
         ("store/src/postgres/pooler.rs", "the operator: the store"),
+        ("store/src/postgres/shard_row.rs", "the operator: the store"),
     ];
 
     /// Separate programs, which connect to a host they were given or started.
