@@ -69,10 +69,12 @@ impl ShardMap {
         Self { epoch: 0, databases: 1, places: vec![0], moving: None }
     }
 
-    /// Deals all shards to this number of databases in turn.
+    /// Deals all shards to this number of databases, to each as many that follow each other.
     pub fn dealt(databases: u16) -> Self {
-        let places = (0..SHARDS).map(|shard| shard % databases.max(1)).collect();
-        Self { epoch: 1, databases: databases.max(1), places, moving: None }
+        let databases = databases.max(1);
+        let place = |shard| u32::from(databases) * shard / u32::from(SHARDS);
+        let places = (0..u32::from(SHARDS)).map(|shard| place(shard) as u16).collect();
+        Self { epoch: 1, databases, places, moving: None }
     }
 
     /// All shards in the first of this number of databases: a store that grows.
