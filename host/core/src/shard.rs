@@ -236,7 +236,7 @@ mod tests {
         let in_it = (0..).map(|n| format!("order-{n}")).find(|group| moving.moves(group));
         let in_it = PromiseId::from(&*in_it.expect("one of them"));
         let writes = moving.for_writes();
-        assert_eq!((moving.promise(&in_it), writes.promise(&in_it)), (1, HALTED));
+        assert_eq!((moving.promise(&in_it), writes.promise(&in_it)), (0, HALTED));
         let to = ShardMove { to: 3, ..moving.moving.clone().expect("it moves") };
         let damaged = ShardMap { moving: Some(to), ..map.clone() };
         assert!(damaged.check().unwrap_err().to_string().contains("to database 3"));
