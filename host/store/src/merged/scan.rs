@@ -186,7 +186,8 @@ impl Scan for MergedReads {
 
     async fn export(&self, _sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError> {
         Err(ArchiveError::Place(
-            "a store of several databases is exported one database at a time".to_owned(),
+            "a store of several databases cannot be exported: back up each database with the tools of PostgreSQL"
+                .to_owned(),
         ))
     }
 
