@@ -124,6 +124,13 @@ impl ShardMap {
         usize::from(self.databases)
     }
 
+    /// True if a shard lies in this database. One that was added has none at first, and hosts may
+    /// not know it yet.
+    pub fn has_rows(&self, database: DatabaseIndex) -> bool {
+        self.places.iter().any(|place| usize::from(*place) == database)
+            || self.moving.as_ref().is_some_and(|moves| usize::from(moves.to) == database)
+    }
+
     /// True if the store has one database.
     pub fn is_single(&self) -> bool {
         self.databases == 1

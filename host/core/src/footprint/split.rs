@@ -87,7 +87,9 @@ impl Footprint {
             parts.entry(home).or_default().modules = modules;
         }
         let is_everywhere = !(held_by.is_empty() && lanes.is_empty());
-        for database in (0..shards.database_count()).filter(|_| is_everywhere) {
+        for database in (0..shards.database_count())
+            .filter(|database| is_everywhere && shards.has_rows(*database))
+        {
             let part = parts.entry(database).or_default();
             part.lanes = lanes.clone();
             part.held_by = held_by.clone();

@@ -160,8 +160,16 @@ impl InDoubtFinisher {
         if self.time.now() < moves.until {
             return;
         }
+        let Some(source) = map.places.get(usize::from(moves.shard)).copied().map(usize::from)
+        else {
+            return;
+        };
         let map = ShardMap { epoch: map.epoch + 1, moving: None, ..(*map).clone() };
-        for database in 0..self.databases.len() {
+        // The source has the outcome of a move that may have committed: it decides.
+        if sessions.put_map(source, &map).await != Some(true) {
+            return;
+        }
+        for database in (0..self.databases.len()).filter(|database| *database != source) {
             if sessions.put_map(database, &map).await.is_none() {
                 return;
             }
@@ -259,12 +267,15 @@ impl<'a> Sessions<'a> {
         .map(|committed| committed == 1)
     }
 
-    async fn put_map(&mut self, database: DatabaseIndex, map: &ShardMap) -> Option<()> {
+    /// Writes a map, unless the database has one of its epoch or later. Returns true if it was
+    /// written.
+    async fn put_map(&mut self, database: DatabaseIndex, map: &ShardMap) -> Option<bool> {
         let (before, text) = (map.epoch - 1, shard_row::written(map));
         self.ask(database, async |connection| {
             connection.execute("SET LOCAL lock_timeout = '1s'").await?;
             let put = sqlx::query(PUT_MAP).persistent(false).bind(before.cast_signed());
-            connection.execute(put.bind(map.epoch.cast_signed()).bind(text)).await.map(drop)
+            let done = connection.execute(put.bind(map.epoch.cast_signed()).bind(text)).await?;
+            Ok(done.rows_affected() > 0)
         })
         .await
     }

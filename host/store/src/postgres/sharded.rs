@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     PostgresConfig, PostgresOpenError, PostgresStore, ShardMoveError, SharedParts,
+    batch::UNKNOWN_DATABASE,
     copied_modules::copy_modules,
     databases::StoreDatabases,
     in_doubt::{self, InDoubtFinisher},
@@ -156,13 +157,20 @@ impl ShardedStore {
         let joined =
             shard_row::join(&config, &opened, self.databases.store, database, &added).await;
         joined.map_err(|error| refused(&error))?;
-        self.put_map(added).await?;
+        self.put_map(added, 0).await?;
         Ok(database + 1)
     }
 
     /// The age of the oldest transaction over several databases that is prepared and not finished.
     pub async fn oldest_in_doubt(&self) -> Option<Millis> {
         in_doubt::oldest(&self.databases, &self.env).await
+    }
+
+    /// The part of the store that serves a database.
+    fn member(&self, database: DatabaseIndex) -> Result<&Arc<PostgresStore>, StoreError> {
+        self.members
+            .get(database)
+            .ok_or_else(|| StoreError::Unavailable { reason: UNKNOWN_DATABASE.to_owned() })
     }
 
     /// The database where commands begin: the first of those whose rows they name.
@@ -214,8 +222,13 @@ impl ShardedStore {
         }
         let beats = parts.into_iter().map(|(database, (places, items))| {
             let command = Command::TaskHeartbeat { holder: holder.clone(), items };
-            let member = &self.members[database];
-            async move { (places, member.execute_locally(vec![command]).await) }
+            let member = self.member(database);
+            async move {
+                match member {
+                    Ok(member) => (places, member.execute_locally(vec![command]).await),
+                    Err(error) => (places, Err(error)),
+                }
+            }
         });
         let mut results = vec![HeartbeatResult::Unanswered; count];
         let (mut refused, mut failed, mut is_answered) = (None, None, false);
@@ -282,13 +295,13 @@ impl Store for ShardedStore {
                 self.wait_for_move(&commands).await?;
                 let home = self.home(&commands);
                 if self.databases.shards().moving.is_none() {
-                    return self.members[home].execute(commands).await;
+                    return self.member(home)?.execute(commands).await;
                 }
                 // The shard may be halted by now.
-                return match self.members[home].execute(commands.clone()).await {
+                return match self.member(home)?.execute(commands.clone()).await {
                     Err(StoreError::Away { reason }) if reason == HALTED_SHARD => {
                         self.wait_for_move(&commands).await?;
-                        self.members[self.home(&commands)].execute(commands).await
+                        self.member(self.home(&commands))?.execute(commands).await
                     }
                     replies => replies,
                 };

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use segno_core::{
     command::Command,
     config::Config,
-    id::{ObjectId, PromiseId},
+    id::{Holder, ObjectId, PromiseId},
     promise::OutboxMessageKind,
     reply::Reply,
     shard::{ShardMap, group_of},
@@ -72,6 +72,32 @@ async fn answer_like_one(count: usize, seeds: &[u64]) {
         assert_ne!(decided.trim(), "0", "what crossed was decided");
         store.close().await;
     }
+}
+
+/// A host that was started before a database was added goes on with all shards that it knows.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_without_the_newest_database_says_so_and_goes_on() {
+    let Some(databases) = databases(3) else { return };
+    let (clock, engine) = (HandClock::new(), Config::default());
+    let old = sharded(&databases[..2], &clock, &engine).await.expect("it opens");
+    assert_eq!(old.add_database(&databases[2].url()).await.expect("it is added"), 3);
+    let again = old.add_database(&databases[2].url()).await.expect_err("it is there");
+    assert!(again.to_string().contains("is database 3 of a store already"), "{again}");
+    let new = sharded(&databases, &clock, &engine).await.expect("it opens");
+    let holder = Holder::worker("w");
+    let beat = Command::WorkerHeartbeat { holder };
+    assert_eq!(old.execute(vec![beat]).await.expect("a reply"), [Reply::Heartbeat(vec![])]);
+    let (moved, other) = ("order-1", "order-2");
+    let [shard, stays] = [moved, other].map(|id| new.shards().shard(id));
+    assert_ne!(shard, stays, "they are in different shards");
+    new.move_shard(shard as u16, 2).await.expect("it moves");
+    SystemRuntime.sleep(Millis(1_500)).await;
+    let lost = old.execute(vec![create(moved, &[])]).await.expect_err("it has no such database");
+    assert!(lost.to_string().contains("start it again with all of them"), "{lost}");
+    old.execute(vec![create(other, &[])]).await.expect("the others go on");
+    new.execute(vec![create(moved, &[])]).await.expect("the new host knows it");
+    old.close().await;
+    new.close().await;
 }
 
 /// A host that does not know yet that a shard has moved writes where the shard is.

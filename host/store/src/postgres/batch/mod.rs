@@ -50,7 +50,7 @@ use crate::{
 };
 
 /// The reason for which a host does not find a database.
-const UNKNOWN_DATABASE: &str = "the rows are in a database that this host was not started with: start it again with all of them";
+pub(super) const UNKNOWN_DATABASE: &str = "the rows are in a database that this host was not started with: start it again with all of them";
 
 /// A place for a connection; `None` while it is closed.
 pub(super) type ConnectionSlot = Option<PrimaryConnection>;
@@ -270,22 +270,15 @@ impl<'a> WriteBatch<'a> {
             parts.insert(self.context.home, Footprint::default());
         }
         let mut elsewhere = BTreeSet::new();
-        while let Some((database, wanted)) = parts.pop_first() {
-            let place = self.join(database, waits).await?;
-            let part = &mut self.parts[place];
-            part.load(&mut self.cache, wanted).await.map_err(CommitFailure::at(database))?;
-            if part.locked.epoch > self.shards.epoch.cast_signed() {
-                return Err(CommitFailure::NewMap(database));
-            }
-            elsewhere.append(&mut part.locked.awaiters_elsewhere);
+        for (database, wanted) in parts {
+            let mut awaiters = self.load_from(database, wanted, waits).await?;
+            elsewhere.append(&mut awaiters);
         }
         // The awaiters of a promise are always loaded with it.
         let awaiters = self.cache.missing(Footprint { rows: elsewhere, ..Footprint::default() });
         for (database, wanted) in awaiters.split(&self.shards, self.context.home) {
             if !wanted.is_empty() {
-                let place = self.join(database, false).await?;
-                let loaded = self.parts[place].load(&mut self.cache, wanted).await;
-                loaded.map_err(CommitFailure::at(database))?;
+                self.load_from(database, wanted, false).await?;
             }
         }
         if self.parts.len() > 1 {
@@ -299,6 +292,23 @@ impl<'a> WriteBatch<'a> {
         Ok(())
     }
 
+    /// Loads rows from one database. Returns the awaiters in other databases that it found.
+    async fn load_from(
+        &mut self,
+        database: DatabaseIndex,
+        wanted: Footprint,
+        waits: bool,
+    ) -> Result<BTreeSet<PromiseId>, CommitFailure> {
+        let place = self.join(database, waits).await?;
+        let part = &mut self.parts[place];
+        part.load(&mut self.cache, wanted).await.map_err(CommitFailure::at(database))?;
+        // Rows that are missing may have moved.
+        match part.locked.epoch > self.shards.epoch.cast_signed() {
+            true => Err(CommitFailure::NewMap(database)),
+            false => Ok(std::mem::take(&mut part.locked.awaiters_elsewhere)),
+        }
+    }
+
     /// Begins the transaction in a database, unless it has joined. Returns the place of its part.
     async fn join(&mut self, database: DatabaseIndex, waits: bool) -> Result<usize, CommitFailure> {
         if let Some(place) = self.parts.iter().position(|part| part.database == database) {
@@ -308,7 +318,7 @@ impl<'a> WriteBatch<'a> {
             return Err(CommitFailure::Halted);
         }
         if database >= self.context.databases.len() {
-            let source = SqlFailure::NotPrimary(UNKNOWN_DATABASE.to_owned());
+            let source = SqlFailure::Unreadable(UNKNOWN_DATABASE.into());
             let failed = FailedStatement { statement: "connect", source };
             return Err(DatabaseFailure { database: self.context.home, failed }.into());
         }

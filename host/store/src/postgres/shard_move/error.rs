@@ -12,7 +12,9 @@ pub enum ShardMoveError {
     #[error("shard {0} is being moved: wait for its end, then move this one")]
     Busy(u16),
     /// The map changed in the meantime.
-    #[error("the move was given up by the hosts, because it took too long to begin: try again")]
+    #[error(
+        "the map of the shards was changed in between, by another command or by hosts that gave up the move: look at `segno shards status`, and try again"
+    )]
     GivenUp,
     /// Transactions of hosts did not end.
     #[error("{0} transactions that began before the move have not ended: try again")]

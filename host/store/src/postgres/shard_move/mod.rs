@@ -44,11 +44,8 @@ const PAUSES: u32 = 1_500;
 /// Transactions of this role that began before an instant, those that are prepared included.
 const OLDER: &str = "
     SELECT (SELECT count(*) FROM pg_stat_activity
-             WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_xid IS NOT NULL
+             WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
                AND xact_start < $1::timestamptz)
-         + (SELECT count(*) FROM pg_stat_activity
-             WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_xid IS NULL
-               AND application_name = 'segno writer' AND state <> 'idle' AND xact_start < $1::timestamptz)
          + (SELECT count(*) FROM pg_prepared_xacts
              WHERE database = current_database() AND prepared < $1::timestamptz)";
 
@@ -110,21 +107,31 @@ impl ShardedStore {
         }
         let until = self.time.now() + Millis(UNTIL.0 + ANNOUNCED.0);
         let moving = ShardMove { shard, to: to as u16, is_halted: false, until };
-        let announced = self.put_map(ShardMap { moving: Some(moving.clone()), ..map }).await?;
+        let announced = self.put_map(ShardMap { moving: Some(moving.clone()), ..map }, 0).await?;
         self.env.runtime.sleep(ANNOUNCED).await;
         let began = self.env.clock.elapsed();
         let moving = ShardMove { is_halted: true, ..moving };
-        let halted = self.put_map(ShardMap { moving: Some(moving), ..announced }).await?;
-        let moved = self.copy(&halted, shard, usize::from(from), to).await;
-        let mut map = ShardMap { moving: None, ..halted };
-        if moved.is_ok() {
-            map.places[usize::from(shard)] = to as u16;
+        let halted = self.put_map(ShardMap { moving: Some(moving), ..announced }, 0).await?;
+        let (promises, rows) = match self.copy(&halted, shard, usize::from(from), to).await {
+            Ok(counts) => counts,
+            Err(error) => {
+                // The source has the outcome, also of a commit that was not answered.
+                let map = ShardMap { moving: None, ..halted };
+                if let Err(error) = self.put_map(map, usize::from(from)).await {
+                    tracing::warn!(%error, "the halt of the shard is not taken back yet; hosts do it");
+                }
+                return Err(error);
+            }
+        };
+        // Both databases of the move have the map already; hosts find it in any.
+        let mut map = ShardMap { epoch: halted.epoch + 1, moving: None, ..halted };
+        map.places[usize::from(shard)] = to as u16;
+        for database in 0..self.databases.len() {
+            if let Err(error) = self.put_map_into(database, &map).await {
+                tracing::warn!(%error, "a database does not have the new map of the shards yet");
+            }
         }
-        // Both databases of the move have it already; hosts find it in any.
-        if let Err(error) = self.put_map(map).await {
-            tracing::warn!(%error, "a database does not have the new map of the shards yet");
-        }
-        let (promises, rows) = moved?;
+        self.databases.shards.advance(map);
         let halted = self.env.clock.elapsed().saturating_sub(began);
         Ok(MovedShard { promises, rows, halted })
     }
@@ -141,28 +148,50 @@ impl ShardedStore {
         }
     }
 
-    /// Writes the next map to all databases.
-    pub(super) async fn put_map(&self, map: ShardMap) -> Result<ShardMap, ShardMoveError> {
-        let (before, map) = (map.epoch, ShardMap { epoch: map.epoch + 1, ..map });
-        for database in 0..self.databases.len() {
-            let of = self.databases.at(database);
-            let failed = |source: SqlFailure| self.failed(database, "write the map", source);
-            let mut held = of.connect().await.map_err(|it| failed(it.source))?;
-            let put = sqlx::query(PUT_MAP)
-                .persistent(false)
-                .bind(before.cast_signed())
-                .bind(map.epoch.cast_signed())
-                .bind(shard_row::written(&map));
-            let done = async {
-                let begun = SessionTransaction::begin(&mut held.connection, &of.settings).await;
-                let mut transaction = begun?;
-                transaction.execute(put).await?;
-                transaction.commit().await
-            };
-            done.await.map_err(|error: sqlx::Error| failed(error.into()))?;
+    /// Writes the next map to all databases, to `first` before the others: it decides between two
+    /// maps of one epoch. A move that has committed has its map in both of its databases.
+    ///
+    /// # Errors
+    /// [`ShardMoveError::GivenUp`] if `first` has another map of that epoch; nothing is written then.
+    pub(super) async fn put_map(
+        &self,
+        map: ShardMap,
+        first: DatabaseIndex,
+    ) -> Result<ShardMap, ShardMoveError> {
+        let map = ShardMap { epoch: map.epoch + 1, ..map };
+        if !self.put_map_into(first, &map).await? {
+            return Err(ShardMoveError::GivenUp);
+        }
+        for database in (0..self.databases.len()).filter(|database| *database != first) {
+            self.put_map_into(database, &map).await?;
         }
         self.databases.shards.advance(map.clone());
         Ok(map)
+    }
+
+    /// Writes a map to a database, unless that has one of its epoch or later. Returns true if it
+    /// was written.
+    async fn put_map_into(
+        &self,
+        database: DatabaseIndex,
+        map: &ShardMap,
+    ) -> Result<bool, ShardMoveError> {
+        let of = self.databases.at(database);
+        let failed = |source: SqlFailure| self.failed(database, "write the map", source);
+        let mut held = of.connect().await.map_err(|it| failed(it.source))?;
+        let put = sqlx::query(PUT_MAP)
+            .persistent(false)
+            .bind((map.epoch - 1).cast_signed())
+            .bind(map.epoch.cast_signed())
+            .bind(shard_row::written(map));
+        let written = async {
+            let begun = SessionTransaction::begin(&mut held.connection, &of.settings).await;
+            let mut transaction = begun?;
+            let written = transaction.execute(put).await?.rows_affected();
+            transaction.commit().await?;
+            Ok(written > 0)
+        };
+        written.await.map_err(|error: sqlx::Error| failed(error.into()))
     }
 
     fn failed(
