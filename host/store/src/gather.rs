@@ -13,7 +13,8 @@ use segno_core::{
 };
 
 use super::{
-    ChildRow, InvocationFilter, InvocationRow, LogRow, Page, ParentCursor, PromiseRow, StoreError,
+    CallTree, ChildRow, InvocationFilter, InvocationRow, LogRow, Page, ParentCursor, PromiseRow,
+    Read, StoreError,
 };
 
 /// Promises per read.
@@ -147,6 +148,58 @@ pub(crate) trait InstantView: Send {
         &mut self,
         filter: &InvocationFilter,
     ) -> impl Future<Output = Result<Page<InvocationRow>, StoreError>> + Send;
+}
+
+/// The rows as they are at each read. They are those of one instant if nothing writes meanwhile.
+pub(crate) struct SuccessiveReads<'a, R>(pub(crate) &'a R);
+
+impl<R: Read + CallTree> InstantView for SuccessiveReads<'_, R> {
+    async fn promises(&mut self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError> {
+        self.0.promises(ids).await
+    }
+
+    async fn records(
+        &mut self,
+        id: &PromiseId,
+        from: u32,
+        limit: u32,
+    ) -> Result<Vec<Record>, StoreError> {
+        self.0.journal(id, from, limit).await
+    }
+
+    async fn lines(
+        &mut self,
+        id: &PromiseId,
+        from: u32,
+        limit: u32,
+    ) -> Result<Vec<LogRow>, StoreError> {
+        self.0.logs(id, from, limit).await
+    }
+
+    async fn streams(&mut self, owner: &PromiseId) -> Result<Vec<DurableStream>, StoreError> {
+        self.0.streams_of(owner).await
+    }
+
+    async fn stream_items(
+        &mut self,
+        id: &StreamId,
+        from: u64,
+        bytes_max: usize,
+    ) -> Result<Vec<StreamChunk>, StoreError> {
+        self.0.stream_data(id, from, bytes_max).await
+    }
+
+    async fn children(
+        &mut self,
+        parent: ParentCursor,
+        each: u32,
+    ) -> Result<Vec<ChildRow>, StoreError> {
+        self.0.children(&[parent], each).await
+    }
+
+    async fn list(&mut self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
+        self.0.list(filter).await
+    }
 }
 
 /// Passes the rows of `selection` to `sink`: each promise once, requested promises first, parents

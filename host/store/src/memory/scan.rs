@@ -1,75 +1,16 @@
 //! Reads of the whole store: repair candidates, finished promises, sizes.
 
 use async_trait::async_trait;
-use segno_core::{
-    id::{PromiseId, StreamId},
-    invocation::Record,
-    promise::Promise,
-    stream::{DurableStream, StreamChunk},
-    time::Timestamp,
-};
+use segno_core::{id::PromiseId, promise::Promise, time::Timestamp};
 
 use super::MemoryStore;
 use crate::{
-    CallTree as _, ChildRow, ExaminedPage, GatherError, GatherSelection, GatherSink,
-    InvocationFilter, InvocationRow, LimitCount, LogRow, Page, ParentCursor, PartSize, PromiseRow,
-    Read as _, Scan, ScanPage, SizeReport, StoreError, TreeSize,
+    ExaminedPage, GatherError, GatherSelection, GatherSink, LimitCount, PartSize, Scan, ScanPage,
+    SizeReport, StoreError, TreeSize,
     archive::{ArchiveError, ArchiveSink},
-    gather::{self, InstantView},
+    gather::{self, SuccessiveReads},
     size::TreeSizes,
 };
-
-/// A private copy of a store, which does not change.
-struct CopiedStore(MemoryStore);
-
-impl InstantView for CopiedStore {
-    async fn promises(&mut self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError> {
-        self.0.promises(ids).await
-    }
-
-    async fn records(
-        &mut self,
-        id: &PromiseId,
-        from: u32,
-        limit: u32,
-    ) -> Result<Vec<Record>, StoreError> {
-        self.0.journal(id, from, limit).await
-    }
-
-    async fn lines(
-        &mut self,
-        id: &PromiseId,
-        from: u32,
-        limit: u32,
-    ) -> Result<Vec<LogRow>, StoreError> {
-        self.0.logs(id, from, limit).await
-    }
-
-    async fn streams(&mut self, owner: &PromiseId) -> Result<Vec<DurableStream>, StoreError> {
-        self.0.streams_of(owner).await
-    }
-
-    async fn stream_items(
-        &mut self,
-        id: &StreamId,
-        from: u64,
-        bytes_max: usize,
-    ) -> Result<Vec<StreamChunk>, StoreError> {
-        self.0.stream_data(id, from, bytes_max).await
-    }
-
-    async fn children(
-        &mut self,
-        parent: ParentCursor,
-        each: u32,
-    ) -> Result<Vec<ChildRow>, StoreError> {
-        self.0.children(&[parent], each).await
-    }
-
-    async fn list(&mut self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
-        self.0.list(filter).await
-    }
-}
 
 #[async_trait]
 impl Scan for MemoryStore {
@@ -134,8 +75,8 @@ impl Scan for MemoryStore {
         selection: &GatherSelection,
         sink: &mut dyn GatherSink,
     ) -> Result<(), GatherError> {
-        let mut copied = CopiedStore(self.copied());
-        gather::gather(&mut copied, selection, sink).await
+        let copied = self.copied();
+        gather::gather(&mut SuccessiveReads(&copied), selection, sink).await
     }
 
     async fn size(&self, top: u32) -> Result<SizeReport, StoreError> {

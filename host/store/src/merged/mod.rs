@@ -7,7 +7,6 @@
 
 mod call_tree;
 mod dump;
-mod gather;
 mod modules;
 mod page;
 mod read;

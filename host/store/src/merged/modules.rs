@@ -15,7 +15,8 @@ use super::{MergedReads, scan::NUMBER_END};
 use crate::{COUNTED, ModuleRow, Modules, NewModule, Store, StoreError};
 
 impl MergedReads {
-    /// The module `row` as it was put into `member`. `None` if it is not there any more.
+    /// The module `row` as it was put into `member`. `None` if it is not there any more, or if its
+    /// facts cannot be read.
     async fn stored(
         &self,
         member: &dyn Store,
@@ -24,11 +25,12 @@ impl MergedReads {
         let component = member.modules().component(row.digest).await?;
         // A page after the last promise has the facts of all modules.
         let page = member.scan().examine(None, NUMBER_END, 1).await?;
-        Ok(component.map(|component| NewModule {
+        let facts = page.view.module_facts(&row.digest).cloned();
+        Ok(component.zip(facts).map(|(component, facts)| NewModule {
             digest: row.digest,
             component,
             description: row.description.clone(),
-            facts: page.view.module_facts(&row.digest).cloned().unwrap_or_default(),
+            facts,
             created_at: row.created_at,
         }))
     }

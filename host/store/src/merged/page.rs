@@ -90,9 +90,9 @@ impl ListedRow for Schedule {
     }
 }
 
-/// Merges pages that were read with the same cursor, each with at least `limit` rows if there are
-/// so many. A page with a `next` says nothing about the rows after it, so the merged page ends at
-/// the first `next`.
+/// Merges pages that were read with the same cursor, each with `limit` rows unless its list has
+/// fewer. The rows after the `next` of a page are unknown, so the merged page ends at the smallest
+/// `next`.
 pub(super) fn merged<T: ListedRow>(
     pages: Vec<Page<T, T::Cursor>>,
     limit: usize,

@@ -12,12 +12,12 @@ use segno_core::{
     time::Timestamp,
 };
 
-use super::{MergedReads, gather::MergedView, size};
+use super::{MergedReads, size};
 use crate::{
     ExaminedPage, GatherError, GatherSelection, GatherSink, LimitCount, ObjectFilter, PromiseRow,
     Read as _, Scan, ScanPage, SizeReport, Store, StoreError,
     archive::{ArchiveError, ArchiveSink},
-    gather,
+    gather::{self, SuccessiveReads},
 };
 
 /// Number of bits of a cursor that are the number of a promise: numbers are smaller than 2^53. The
@@ -198,7 +198,7 @@ impl Scan for MergedReads {
         selection: &GatherSelection,
         sink: &mut dyn GatherSink,
     ) -> Result<(), GatherError> {
-        gather::gather(&mut MergedView(self), selection, sink).await
+        gather::gather(&mut SuccessiveReads(self), selection, sink).await
     }
 
     async fn size(&self, top: u32) -> Result<SizeReport, StoreError> {

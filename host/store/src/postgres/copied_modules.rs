@@ -39,7 +39,7 @@ pub(super) async fn copy_modules(
         for transaction in [reading, writing] {
             transaction.commit().await.map_err(|source| explain(config.shown(), source))?;
         }
-        // What was copied stays, however the connection ends.
+        // The copied rows stay, however the connection ends.
         let _ = target.close().await;
     }
     let _ = source.close().await;

@@ -22,7 +22,7 @@ use crate::{current_shards::CurrentShards, merged::ShardRenewal};
 /// Time limit for reading the map again.
 const RENEWAL_TIMEOUT: Millis = Millis(3_000);
 
-/// What a host keeps for each database.
+/// The settings and the state of one database in a host.
 pub(super) struct StoreDatabase {
     pub(super) settings: SessionSettings,
     pub(super) primary: Arc<Primary>,

@@ -121,7 +121,7 @@ pub struct PostgresStore {
     closed: CancellationToken,
 }
 
-/// What the parts of a store have in common, one for each database.
+/// The values that all parts of a store share; a part serves one database.
 struct SharedParts {
     databases: Arc<StoreDatabases>,
     numbers: Arc<RowNumbers>,
@@ -132,7 +132,7 @@ struct SharedParts {
     closed: CancellationToken,
 }
 
-/// What a host keeps for a database that was opened.
+/// The settings and the state of a database that was opened.
 fn database(config: &PostgresConfig, opened: &OpenedDatabase, env: &Env) -> StoreDatabase {
     let is_lent = config.pooled() == Some(true);
     StoreDatabase {

@@ -72,7 +72,7 @@ pub(super) struct CommittedBatch {
     pub(super) released_chunks: Vec<Vec<u8>>,
 }
 
-/// What a batch uses of its host.
+/// The parts of a host that a batch uses.
 #[derive(Clone, Copy)]
 pub(super) struct BatchContext<'a> {
     pub(super) config: &'a Config,

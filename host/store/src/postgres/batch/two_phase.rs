@@ -44,7 +44,7 @@ pub(super) async fn commit(
         },
         _ => commit_together(wrote, context.databases.store, context.nonce).await,
     };
-    // What was only read stays locked until the others have committed.
+    // Rows that were only read stay locked until the others have committed.
     for part in read {
         let database = part.database;
         let ended = part.transaction.commit().await.map_err(FailedStatement::of("COMMIT"));

@@ -73,7 +73,12 @@ impl WriterState {
         if appends.is_empty() {
             return batch;
         }
-        let epoch = (!self.databases.is_single()).then(|| self.databases.shards().epoch);
+        let shards = self.databases.shards();
+        if shards.moving.as_ref().is_some_and(|moves| moves.is_halted) {
+            // An append to the shard would wait for the lock of its mover, and others with it.
+            return batch;
+        }
+        let epoch = (!self.databases.is_single()).then_some(shards.epoch);
         let mut changes = CommitChanges::watched_by(&*self.hints);
         changes.add_ids(appends.ids());
         let appending = async {
