@@ -83,6 +83,46 @@ impl ShardMap {
         Self { epoch: 1, databases: databases.max(1), places, moving: None }
     }
 
+    /// The moves that empty a database: each shard goes to the one that has the fewest by then.
+    pub fn drained(&self, database: u16) -> Vec<(u16, DatabaseIndex)> {
+        let mut counts = self.counts();
+        let mut moves = Vec::new();
+        for (shard, _) in (0..).zip(&self.places).filter(|(_, place)| **place == database) {
+            let others = (0..counts.len()).filter(|other| *other != usize::from(database));
+            let Some(to) = others.min_by_key(|other| counts[*other]) else { break };
+            counts[to] += 1;
+            moves.push((shard, to));
+        }
+        moves
+    }
+
+    /// The fewest moves after which the numbers of shards of all databases differ by one at most.
+    pub fn balanced(&self) -> Vec<(u16, DatabaseIndex)> {
+        let mut counts = self.counts();
+        let (each, larger) = (self.places.len() / counts.len(), self.places.len() % counts.len());
+        let mut fullest: Vec<DatabaseIndex> = (0..counts.len()).collect();
+        fullest.sort_by_key(|database| std::cmp::Reverse(counts[*database]));
+        let mut aims = vec![each; counts.len()];
+        fullest[..larger].iter().for_each(|database| aims[*database] += 1);
+        let mut moves = Vec::new();
+        for (shard, place) in (0..).zip(&self.places) {
+            let from = usize::from(*place);
+            let to = (0..counts.len()).find(|database| counts[*database] < aims[*database]);
+            if let Some(to) = to.filter(|_| counts[from] > aims[from]) {
+                counts[from] -= 1;
+                counts[to] += 1;
+                moves.push((shard, to));
+            }
+        }
+        moves
+    }
+
+    /// The number of shards of each database.
+    fn counts(&self) -> Vec<usize> {
+        let of = |database| self.places.iter().filter(|place| **place == database).count();
+        (0..self.databases).map(of).collect()
+    }
+
     /// Checks a map that was stored.
     ///
     /// # Errors
@@ -235,6 +275,17 @@ mod tests {
         }
         assert!(counts.iter().all(|count| (900..1_100).contains(count)), "{counts:?}");
         assert_eq!(ShardMap::in_first(2).promise(&"x".into()), 0);
+        let moved = |map: &ShardMap, moves: Vec<(u16, DatabaseIndex)>| {
+            let mut map = map.clone();
+            moves.iter().for_each(|(shard, to)| map.places[usize::from(*shard)] = *to as u16);
+            map
+        };
+        assert_eq!(map.balanced(), []);
+        assert_eq!(ShardMap::in_first(3).balanced().len(), 170);
+        let empty = moved(&map, map.drained(1));
+        assert_eq!((empty.counts(), empty.balanced().len()), (vec![128, 0, 128], 85));
+        assert_eq!(moved(&empty, empty.balanced()).counts(), [86, 85, 85]);
+        assert_eq!(ShardMap::single().drained(0), []);
         let damaged = ShardMap { places: vec![0, 3], ..map.clone() };
         assert!(damaged.check().unwrap_err().to_string().contains("database 3 of 3"));
         let moving = ShardMove { shard: 4, to: 1, is_halted: true, until: Timestamp(7) };

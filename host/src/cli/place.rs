@@ -12,7 +12,9 @@ use segno_env::Env;
 use segno_store::{
     Scan, Store,
     archive::{ArchiveError, ArchiveSource},
-    postgres::{PostgresConfig, PostgresImport, PostgresReader, PostgresStore, ShardedStore},
+    postgres::{
+        PostgresConfig, PostgresImport, PostgresReader, PostgresStore, ShardedImport, ShardedStore,
+    },
     sqlite::{SqliteConfig, SqliteImport, SqliteOpenError, SqliteReader, SqliteStore},
 };
 
@@ -42,6 +44,8 @@ pub(super) enum ImportedStore {
     Sqlite(SqliteImport),
     /// A database.
     Postgres(PostgresImport),
+    /// Several databases.
+    Sharded(ShardedImport),
 }
 
 /// A store opened read-only.
@@ -103,10 +107,11 @@ impl StoreOptions {
                 let filled = PostgresImport::from_source(&config, &env, from).await?;
                 Ok(ImportedStore::Postgres(filled))
             }
-            StoreLocation::Sharded(_) => Err(ArchiveError::Place(
-                "an archive is imported into one database: name that one, and add the others when a host starts"
-                    .to_owned(),
-            )),
+            StoreLocation::Sharded(configs) => {
+                let env = Env::system();
+                let filled = ShardedImport::from_source(configs, &env, from).await?;
+                Ok(ImportedStore::Sharded(filled))
+            }
         }
     }
 
@@ -193,6 +198,7 @@ impl ImportedStore {
         match self {
             Self::Sqlite(import) => import.scan(),
             Self::Postgres(import) => import,
+            Self::Sharded(import) => import.scan(),
         }
     }
 
@@ -204,6 +210,9 @@ impl ImportedStore {
         match self {
             Self::Sqlite(import) => import.keep().await,
             Self::Postgres(import) => import.keep().await,
+            Self::Sharded(import) => {
+                import.keep(Env::system(), Arc::new(CommitNotifier::default())).await
+            }
         }
     }
 }

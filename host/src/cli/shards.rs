@@ -1,10 +1,10 @@
 //! `segno shards`.
 
-use std::{ops::RangeInclusive, str::FromStr, sync::Arc};
+use std::{ops::RangeInclusive, str::FromStr};
 
 use clap::{Args, Subcommand};
-use segno_core::shard::ShardMap;
-use segno_store::{Store as _, postgres::ShardedStore};
+use segno_core::shard::{DatabaseIndex, ShardMap};
+use segno_store::{Store as _, postgres::MovedShard};
 use serde_json::{Value, json};
 
 use super::{
@@ -22,7 +22,8 @@ Examples:
   segno shards status --store postgres://a/segno --store postgres://b/segno
   segno shards add postgres://c/segno --store postgres://a/segno --store postgres://b/segno
   segno shards move 0-84 --to 3
-  segno shards drain 2")]
+  segno shards drain 2
+  segno shards balance")]
 pub(super) struct ShardsArgs {
     #[command(subcommand)]
     what: ShardsCommand,
@@ -34,6 +35,7 @@ enum ShardsCommand {
     Add(AddArgs),
     Move(MoveArgs),
     Drain(DrainArgs),
+    Balance(BalanceArgs),
 }
 
 /// Show the databases of a store, their shards, and what is unfinished
@@ -95,6 +97,19 @@ struct DrainArgs {
     place: StoreOptions,
 }
 
+/// Move shards until every database has equally many
+///
+/// As few shards as possible move. A database that hosts do not know yet must not receive any:
+/// start every host with all databases first.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno shards balance --store postgres://a/segno --store postgres://b/segno")]
+struct BalanceArgs {
+    #[command(flatten)]
+    place: StoreOptions,
+}
+
 /// Shards as written on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ShardList(Vec<RangeInclusive<u16>>);
@@ -127,21 +142,17 @@ impl ShardsArgs {
             ShardsCommand::Status(args) => args.run(console).await,
             ShardsCommand::Add(args) => args.run(console).await,
             ShardsCommand::Move(args) => {
-                let store = args.place.sharded().await?;
-                let shards: Vec<u16> = args.shards.0.into_iter().flatten().collect();
-                let moved = move_all(&store, &shards, |_| usize::from(args.to) - 1, console).await;
-                store.close().await;
-                moved
+                let to = usize::from(args.to) - 1;
+                let moves = |_: &ShardMap| {
+                    args.shards.0.into_iter().flatten().map(|shard| (shard, to)).collect()
+                };
+                move_all(&args.place, moves, console).await
             }
             ShardsCommand::Drain(args) => {
-                let store = args.place.sharded().await?;
-                let map = store.shards();
-                let from = args.database - 1;
-                let of = (0..).zip(&map.places).filter(|(_, place)| **place == from);
-                let shards: Vec<u16> = of.map(|(shard, _)| shard).collect();
-                let moved = move_all(&store, &shards, |map| emptiest(map, from), console).await;
-                store.close().await;
-                moved
+                move_all(&args.place, |map| map.drained(args.database - 1), console).await
+            }
+            ShardsCommand::Balance(args) => {
+                move_all(&args.place, ShardMap::balanced, console).await
             }
         }
     }
@@ -217,48 +228,45 @@ impl AddArgs {
 
 /// Moves shards one after the other. Those that are in their database already are left out.
 async fn move_all(
-    store: &Arc<ShardedStore>,
-    shards: &[u16],
-    to: impl Fn(&ShardMap) -> usize,
+    place: &StoreOptions,
+    moves: impl FnOnce(&ShardMap) -> Vec<(u16, DatabaseIndex)>,
     console: &mut Console,
 ) -> Result<Exit, CliError> {
+    let store = place.sharded().await?;
+    let moves = moves(&store.shards());
     let mut documents: Vec<Value> = Vec::new();
-    for shard in shards {
-        let map = store.shards();
-        let to = to(&map);
-        if map.places.get(usize::from(*shard)).is_some_and(|place| usize::from(*place) == to) {
-            continue;
-        }
-        let moved = {
-            let _progress = console.progress(format!("moving shard {shard}"));
-            store.move_shard(*shard, to).await
+    let mut written = Ok(());
+    let moved = {
+        let mut progress = Some(console.progress("announcing the move to all hosts"));
+        let told = |shard, to, moved: MovedShard| {
+            progress = None;
+            if console.json() {
+                documents.push(json!({
+                    "shard": shard,
+                    "to": to + 1,
+                    "promises": moved.promises,
+                    "rows": moved.rows,
+                    "halted_ms": moved.halted.as_millis() as u64,
+                }));
+            } else {
+                let line =
+                    console.line(format!("shard {shard} is in database {}: {moved}", to + 1));
+                written = std::mem::replace(&mut written, Ok(())).and(line);
+                progress = Some(console.progress("moving the next shard"));
+            }
         };
-        let moved = moved.map_err(|error| other("not-moved", &error))?;
-        if console.json() {
-            documents.push(json!({
-                "shard": shard,
-                "to": to + 1,
-                "promises": moved.promises,
-                "rows": moved.rows,
-                "halted_ms": moved.halted.as_millis() as u64,
-            }));
-        } else {
-            console.line(format!("shard {shard} is in database {}: {moved}", to + 1))?;
-        }
-    }
+        store.move_shards(&moves, told).await
+    };
+    store.close().await;
     if console.json() {
         console.document(&json!({ "moved": documents }))?;
-    } else if shards.is_empty() {
+    }
+    moved.map_err(|error| other("not-moved", &error))?;
+    written?;
+    if !console.json() && moves.is_empty() {
         console.line("there is no shard to move")?;
     }
     Ok(Exit::Done)
-}
-
-/// The database with the fewest shards, apart from one.
-fn emptiest(map: &ShardMap, without: u16) -> usize {
-    let count = |database: u16| map.places.iter().filter(|place| **place == database).count();
-    let others = (0..map.databases).filter(|database| *database != without);
-    others.min_by_key(|database| count(*database)).map_or(0, usize::from)
 }
 
 /// Shards as ranges, such as `0-84, 200`.
@@ -291,8 +299,5 @@ mod tests {
         }
         assert_eq!(ranges(&[0, 1, 2, 7, 9, 10]), "0-2, 7, 9-10");
         assert_eq!(ranges(&[]), "");
-        let mut map = ShardMap::dealt(3);
-        (map.places[0], map.places[3]) = (1, 1);
-        assert_eq!((emptiest(&map, 1), emptiest(&map, 0)), (0, 2));
     }
 }

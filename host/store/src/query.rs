@@ -10,7 +10,7 @@ use segno_core::{
         OutboxKey, OutboxMessage, OutboxMessageKind, OutboxRow, Promise, Schedule, Task,
         TaskStatus, Verdict,
     },
-    time::Timestamp,
+    time::{Millis, Timestamp},
     value::{Tags, Text, Value},
 };
 
@@ -195,6 +195,11 @@ pub struct StoreCounts {
     pub ready: u64,
     /// Messages in the outbox, by kind; kinds without any are omitted.
     pub outbox: BTreeMap<OutboxMessageKind, u64>,
+    /// For each database of a store of several, true if it answered. Empty for other stores.
+    pub answered: Vec<bool>,
+    /// Age of the oldest transaction over several databases that is prepared and not finished. Zero
+    /// if there is none.
+    pub in_doubt: Millis,
 }
 
 /// The wait edges of a promise.

@@ -1,6 +1,6 @@
 //! Current values, read from the store and the process at each scrape.
 
-use std::{collections::BTreeMap, fs};
+use std::{collections::BTreeMap, fs, sync::atomic::AtomicU64};
 
 use prometheus_client::{
     metrics::{family::Family, gauge::Gauge},
@@ -16,6 +16,8 @@ pub struct Gauges {
     halted: Gauge,
     ready: Gauge,
     outbox: Family<super::Label, Gauge>,
+    databases: Family<Vec<(&'static str, String)>, Gauge>,
+    in_doubt: Gauge<f64, AtomicU64>,
     orphans: Family<super::Label, Gauge>,
     stuck: Family<super::Label, Gauge>,
     unreadable: Family<super::Label, Gauge>,
@@ -32,6 +34,8 @@ impl Gauges {
             halted: Gauge::default(),
             ready: Gauge::default(),
             outbox: Family::default(),
+            databases: Family::default(),
+            in_doubt: Gauge::default(),
             orphans: Family::default(),
             stuck: Family::default(),
             unreadable: Family::default(),
@@ -49,6 +53,17 @@ impl Gauges {
         registry.register("quarantined_tasks", "Halted executions", gauges.halted.clone());
         registry.register("ready_tasks", "Pending tasks of modules", gauges.ready.clone());
         registry.register("outbox_messages", "Messages owed, by kind", gauges.outbox.clone());
+        registry.register(
+            "store_database_up",
+            "1 if the database answered, by its number; of a store of several databases",
+            gauges.databases.clone(),
+        );
+        registry.register_with_unit(
+            "store_in_doubt",
+            "Age of the oldest transaction over several databases that is prepared and not finished",
+            Unit::Seconds,
+            gauges.in_doubt.clone(),
+        );
         registry.register(
             "orphans",
             "Orphans found by the last reconcile round of this host, by class",
@@ -93,6 +108,12 @@ impl Gauges {
             let owed = counts.outbox.get(&kind).copied().unwrap_or(0);
             self.outbox.get_or_create(&[("kind", kind.name())]).set(whole(owed));
         }
+        for (number, answered) in (1..).zip(&counts.answered) {
+            let number: u32 = number;
+            let labels = vec![("database", number.to_string())];
+            self.databases.get_or_create(&labels).set(i64::from(*answered));
+        }
+        self.in_doubt.set(counts.in_doubt.0 as f64 / 1_000.0);
         for (direction, count) in ["ahead", "back"].into_iter().zip(clock_jumps()) {
             self.clock_jumps.get_or_create(&[("direction", direction)]).set(whole(count));
         }

@@ -103,6 +103,12 @@ pub enum ArchiveError {
         #[source]
         source: BoxError,
     },
+    /// Everything is imported, and not all shards are in their databases.
+    #[error(
+        "everything is imported, but not all shards are moved from the first database to the others: move them with \
+         `segno shards balance`"
+    )]
+    NotBalanced(#[source] BoxError),
     /// The store did not answer.
     #[error(transparent)]
     Store(#[from] StoreError),

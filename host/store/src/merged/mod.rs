@@ -22,44 +22,61 @@ use std::{collections::BTreeMap, sync::Arc};
 use async_trait::async_trait;
 use futures::future::{join_all, try_join_all};
 use segno_core::{
-    id::{ObjectId, PromiseId, ScheduleId, StreamId},
-    limit::LimitName,
     shard::{DatabaseIndex, ShardMap},
+    time::Millis,
 };
 
-use super::{Store, StoreError, current_shards::CurrentShards};
+use super::{
+    Store, StoreError,
+    archive::{ArchiveError, ArchiveSink},
+    current_shards::CurrentShards,
+};
+
+/// Maximum number of times that rows are read while shards move.
+const READS_MAX: u32 = 50;
 
 /// The reads of a store that consists of several databases.
 pub(crate) struct MergedReads {
     /// The databases, in the order of the map.
     members: Vec<Arc<dyn Store>>,
     shards: CurrentShards,
-    renewal: Option<Arc<dyn ShardRenewal>>,
+    databases: Option<Arc<dyn MergedDatabases>>,
 }
 
-/// Reads the map of the shards again.
+/// What the databases of a store do together.
 #[async_trait]
-pub(crate) trait ShardRenewal: Send + Sync {
+pub(crate) trait MergedDatabases: Send + Sync {
     /// Advances the map that the host knows, if there is a newer one.
     async fn renew(&self);
+
+    /// Age of the oldest transaction over several databases that is prepared and not finished, as of
+    /// the last look. Zero if there is none.
+    fn in_doubt(&self) -> Millis;
+
+    /// Looks for the oldest transaction over several databases that is prepared and not finished.
+    /// Returns its age.
+    async fn oldest_in_doubt(&self) -> Option<Millis>;
+
+    /// Passes every row of all databases to `sink`, as those of one.
+    async fn export(&self, sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError>;
 }
 
 impl MergedReads {
-    /// Reads over these databases. While a shard is moved, `renewal` finds out where it is.
+    /// Reads over these databases. While a shard is moved, the host asks `databases` where it is.
     pub(crate) fn new(
         members: Vec<Arc<dyn Store>>,
         shards: CurrentShards,
-        renewal: Option<Arc<dyn ShardRenewal>>,
+        databases: Option<Arc<dyn MergedDatabases>>,
     ) -> Self {
-        Self { members, shards, renewal }
+        Self { members, shards, databases }
     }
 
     /// The current map.
     async fn map(&self) -> Arc<ShardMap> {
         let map = self.shards.get();
-        match &self.renewal {
-            Some(renewal) if map.moving.is_some() => {
-                renewal.renew().await;
+        match &self.databases {
+            Some(databases) if map.moving.is_some() => {
+                databases.renew().await;
                 self.shards.get()
             }
             _ => map,
@@ -77,24 +94,43 @@ impl MergedReads {
         })
     }
 
-    async fn of_promise(&self, id: &PromiseId) -> Result<&Arc<dyn Store>, StoreError> {
-        self.member(self.map().await.promise(id))
+    /// Asks the database that the map names, and again if the rows have moved in the meantime.
+    async fn at<T, F>(
+        &self,
+        place: impl Fn(&ShardMap) -> DatabaseIndex,
+        ask: impl Fn(Arc<dyn Store>) -> F,
+    ) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        let mut database = place(&*self.map().await);
+        loop {
+            let answer = ask(self.member(database)?.clone()).await;
+            let now = place(&*self.map().await);
+            if now == database {
+                return answer.map_err(|error| self.failure_of(database, error));
+            }
+            database = now;
+        }
     }
 
-    async fn of_stream(&self, id: &StreamId) -> Result<&Arc<dyn Store>, StoreError> {
-        self.member(self.map().await.stream(id))
-    }
-
-    async fn of_object(&self, id: &ObjectId) -> Result<&Arc<dyn Store>, StoreError> {
-        self.member(self.map().await.object(id))
-    }
-
-    async fn of_schedule(&self, id: &ScheduleId) -> Result<&Arc<dyn Store>, StoreError> {
-        self.member(self.map().await.schedule(id))
-    }
-
-    async fn of_limit(&self, name: &LimitName) -> Result<&Arc<dyn Store>, StoreError> {
-        self.member(self.map().await.limit(name))
+    /// Reads with a map, and again if shards have moved in the meantime.
+    async fn settled<T, F>(&self, read: impl Fn(Arc<ShardMap>) -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        let mut map = self.map().await;
+        for _ in 0..READS_MAX {
+            let answer = read(map.clone()).await?;
+            let now = self.map().await;
+            if now.places == map.places {
+                return Ok(answer);
+            }
+            map = now;
+        }
+        Err(StoreError::Away {
+            reason: "shards are being moved faster than they are read: try again".to_owned(),
+        })
     }
 
     /// Asks every database at the same time. Returns the answers in the order of the databases.
@@ -102,11 +138,14 @@ impl MergedReads {
     where
         F: Future<Output = Result<T, StoreError>>,
     {
-        let asked = self.members.iter().enumerate().map(|(database, member)| {
-            let answer = ask(member.clone());
-            async move { answer.await.map_err(|error| self.failure_of(database, error)) }
-        });
-        try_join_all(asked).await
+        self.settled(|_| {
+            let asked = self.members.iter().enumerate().map(|(database, member)| {
+                let answer = ask(member.clone());
+                async move { answer.await.map_err(|error| self.failure_of(database, error)) }
+            });
+            try_join_all(asked)
+        })
+        .await
     }
 
     /// Asks every database at the same time. Returns the answers of those that are not away; an
@@ -115,7 +154,18 @@ impl MergedReads {
     where
         F: Future<Output = Result<T, StoreError>>,
     {
-        let asked = join_all(self.members.iter().cloned().map(ask)).await;
+        self.settled(|_| {
+            let asked = join_all(self.members.iter().cloned().map(&ask));
+            async { self.answers_of_present(asked.await) }
+        })
+        .await
+    }
+
+    /// The answers of the databases that are not away.
+    fn answers_of_present<T>(
+        &self,
+        asked: Vec<Result<T, StoreError>>,
+    ) -> Result<Vec<T>, StoreError> {
         let (mut answers, mut away) = (Vec::with_capacity(asked.len()), None);
         for (database, answer) in asked.into_iter().enumerate() {
             match answer.map_err(|error| self.failure_of(database, error)) {
@@ -143,24 +193,28 @@ impl MergedReads {
     where
         F: Future<Output = Result<Vec<A>, StoreError>>,
     {
-        let map = self.map().await;
-        let mut groups: BTreeMap<DatabaseIndex, Vec<usize>> = BTreeMap::new();
-        for (place, one) in asked.iter().enumerate() {
-            groups.entry(database(&map, one)).or_default().push(place);
-        }
-        let mut asking = Vec::with_capacity(groups.len());
-        for (database, places) in groups {
-            let part = places.iter().map(|place| asked[*place].clone()).collect();
-            let answers = ask(self.member(database)?.clone(), part);
-            asking.push(async move {
-                let answers = answers.await.map_err(|error| self.failure_of(database, error))?;
-                Ok::<_, StoreError>(places.into_iter().zip(answers))
-            });
-        }
-        let mut answers: Vec<(usize, A)> = Vec::with_capacity(asked.len());
-        try_join_all(asking).await?.into_iter().for_each(|group| answers.extend(group));
-        answers.sort_by_key(|(place, _)| *place);
-        Ok(answers.into_iter().map(|(_, answer)| answer).collect())
+        let (database, ask) = (&database, &ask);
+        self.settled(|map| async move {
+            let mut groups: BTreeMap<DatabaseIndex, Vec<usize>> = BTreeMap::new();
+            for (place, one) in asked.iter().enumerate() {
+                groups.entry(database(&map, one)).or_default().push(place);
+            }
+            let mut asking = Vec::with_capacity(groups.len());
+            for (database, places) in groups {
+                let part = places.iter().map(|place| asked[*place].clone()).collect();
+                let answers = ask(self.member(database)?.clone(), part);
+                asking.push(async move {
+                    let answers =
+                        answers.await.map_err(|error| self.failure_of(database, error))?;
+                    Ok::<_, StoreError>(places.into_iter().zip(answers))
+                });
+            }
+            let mut answers: Vec<(usize, A)> = Vec::with_capacity(asked.len());
+            try_join_all(asking).await?.into_iter().for_each(|group| answers.extend(group));
+            answers.sort_by_key(|(place, _)| *place);
+            Ok(answers.into_iter().map(|(_, answer)| answer).collect())
+        })
+        .await
     }
 
     /// Adds the number of the database to an error that says what the operator has to look at.

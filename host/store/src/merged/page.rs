@@ -105,6 +105,8 @@ pub(super) fn merged<T: ListedRow>(
     }
     rows.retain(|(cursor, _)| end.as_ref().is_none_or(|end| cursor <= end));
     rows.sort_by(|left, right| left.0.cmp(&right.0));
+    // While the commit of a move is in doubt, both databases have the rows.
+    rows.dedup_by(|row, before| row.0 == before.0 && row.1.is_ok() && before.1.is_ok());
     let mut page = Page { items: Vec::new(), unreadable: Vec::new(), next: end };
     let (mut taken, mut bytes, mut last) = (0, 0, None);
     for (cursor, row) in rows {

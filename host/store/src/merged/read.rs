@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
+use futures::future::join_all;
 use segno_core::{
     budget::{Budget, Costs},
     graph::{NodeEvent, NodeRow},
@@ -14,6 +15,7 @@ use segno_core::{
     shard::ShardMap,
     snapshot::Snapshot,
     stream::{DurableStream, StreamChunk},
+    time::Millis,
     value::{Payload, Text},
 };
 
@@ -28,7 +30,8 @@ use crate::{
 #[async_trait]
 impl Read for MergedReads {
     async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
-        self.of_promise(id).await?.read().promise(id).await
+        self.at(|map| map.promise(id), |member| async move { member.read().promise(id).await })
+            .await
     }
 
     async fn promises(&self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError> {
@@ -44,15 +47,24 @@ impl Read for MergedReads {
         from: u32,
         limit: u32,
     ) -> Result<Vec<Record>, StoreError> {
-        self.of_promise(id).await?.read().journal(id, from, limit).await
+        self.at(
+            |map| map.promise(id),
+            |member| async move { member.read().journal(id, from, limit).await },
+        )
+        .await
     }
 
     async fn logs(&self, id: &PromiseId, from: u32, limit: u32) -> Result<Vec<LogRow>, StoreError> {
-        self.of_promise(id).await?.read().logs(id, from, limit).await
+        self.at(
+            |map| map.promise(id),
+            |member| async move { member.read().logs(id, from, limit).await },
+        )
+        .await
     }
 
     async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError> {
-        self.of_promise(id).await?.read().log_count(id).await
+        self.at(|map| map.promise(id), |member| async move { member.read().log_count(id).await })
+            .await
     }
 
     async fn histories(
@@ -66,19 +78,27 @@ impl Read for MergedReads {
 
     /// A wait between two databases is stored in both.
     async fn waits(&self, id: &PromiseId) -> Result<WaitEdges, StoreError> {
-        self.of_promise(id).await?.read().waits(id).await
+        self.at(|map| map.promise(id), |member| async move { member.read().waits(id).await }).await
     }
 
     async fn facts(&self, id: &PromiseId) -> Result<Vec<(FactKey, Fact)>, StoreError> {
-        self.of_promise(id).await?.read().facts(id).await
+        self.at(|map| map.promise(id), |member| async move { member.read().facts(id).await }).await
     }
 
     async fn graph_nodes(&self, run: &PromiseId) -> Result<Vec<(Text, NodeRow)>, StoreError> {
-        self.of_promise(run).await?.read().graph_nodes(run).await
+        self.at(
+            |map| map.promise(run),
+            |member| async move { member.read().graph_nodes(run).await },
+        )
+        .await
     }
 
     async fn graph_history(&self, run: &PromiseId) -> Result<Vec<NodeEvent>, StoreError> {
-        self.of_promise(run).await?.read().graph_history(run).await
+        self.at(
+            |map| map.promise(run),
+            |member| async move { member.read().graph_history(run).await },
+        )
+        .await
     }
 
     async fn promise_sizes(&self, ids: &[PromiseId]) -> Result<Vec<PromiseSize>, StoreError> {
@@ -96,11 +116,15 @@ impl Read for MergedReads {
     }
 
     async fn stream(&self, id: &StreamId) -> Result<Option<DurableStream>, StoreError> {
-        self.of_stream(id).await?.read().stream(id).await
+        self.at(|map| map.stream(id), |member| async move { member.read().stream(id).await }).await
     }
 
     async fn streams_of(&self, owner: &PromiseId) -> Result<Vec<DurableStream>, StoreError> {
-        self.of_promise(owner).await?.read().streams_of(owner).await
+        self.at(
+            |map| map.promise(owner),
+            |member| async move { member.read().streams_of(owner).await },
+        )
+        .await
     }
 
     async fn stream_data(
@@ -109,11 +133,19 @@ impl Read for MergedReads {
         from: u64,
         bytes_max: usize,
     ) -> Result<Vec<StreamChunk>, StoreError> {
-        self.of_stream(id).await?.read().stream_data(id, from, bytes_max).await
+        self.at(
+            |map| map.stream(id),
+            |member| async move { member.read().stream_data(id, from, bytes_max).await },
+        )
+        .await
     }
 
     async fn budget(&self, account: &PromiseId) -> Result<Option<Budget>, StoreError> {
-        self.of_promise(account).await?.read().budget(account).await
+        self.at(
+            |map| map.promise(account),
+            |member| async move { member.read().budget(account).await },
+        )
+        .await
     }
 
     /// An id below another one may be in another database.
@@ -126,7 +158,11 @@ impl Read for MergedReads {
     }
 
     async fn stream_kept(&self, id: &StreamId, writer: &PromiseId) -> Result<u64, StoreError> {
-        self.of_stream(id).await?.read().stream_kept(id, writer).await
+        self.at(
+            |map| map.stream(id),
+            |member| async move { member.read().stream_kept(id, writer).await },
+        )
+        .await
     }
 
     async fn object_state(
@@ -134,7 +170,11 @@ impl Read for MergedReads {
         object: &ObjectId,
         names: &[Text],
     ) -> Result<BTreeMap<Text, Payload>, StoreError> {
-        self.of_object(object).await?.read().object_state(object, names).await
+        self.at(
+            |map| map.object(object),
+            |member| async move { member.read().object_state(object, names).await },
+        )
+        .await
     }
 
     async fn object_whole(
@@ -142,11 +182,19 @@ impl Read for MergedReads {
         object: &ObjectId,
         bytes_max: u64,
     ) -> Result<Option<BTreeMap<Text, Payload>>, StoreError> {
-        self.of_object(object).await?.read().object_whole(object, bytes_max).await
+        self.at(
+            |map| map.object(object),
+            |member| async move { member.read().object_whole(object, bytes_max).await },
+        )
+        .await
     }
 
     async fn object_names(&self, object: &ObjectId) -> Result<Vec<StateSize>, StoreError> {
-        self.of_object(object).await?.read().object_names(object).await
+        self.at(
+            |map| map.object(object),
+            |member| async move { member.read().object_names(object).await },
+        )
+        .await
     }
 
     async fn objects(
@@ -158,7 +206,8 @@ impl Read for MergedReads {
     }
 
     async fn limit(&self, name: &LimitName) -> Result<Option<Limit>, StoreError> {
-        self.of_limit(name).await?.read().limit(name).await
+        self.at(|map| map.limit(name), |member| async move { member.read().limit(name).await })
+            .await
     }
 
     async fn limits(&self, filter: &LimitFilter) -> Result<Page<LimitRow, LimitName>, StoreError> {
@@ -170,11 +219,19 @@ impl Read for MergedReads {
         &self,
         filter: &PartitionFilter,
     ) -> Result<Page<(PartitionId, Partition), PartitionId>, StoreError> {
-        self.of_limit(&filter.name).await?.read().partitions(filter).await
+        self.at(
+            |map| map.limit(&filter.name),
+            |member| async move { member.read().partitions(filter).await },
+        )
+        .await
     }
 
     async fn partition(&self, id: &PartitionId) -> Result<Option<Partition>, StoreError> {
-        self.of_limit(&id.limit()).await?.read().partition(id).await
+        self.at(
+            |map| map.limit(&id.limit()),
+            |member| async move { member.read().partition(id).await },
+        )
+        .await
     }
 
     async fn place(
@@ -182,9 +239,9 @@ impl Read for MergedReads {
         id: &PromiseId,
         most: u32,
     ) -> Result<Option<(LimitPosition, u64)>, StoreError> {
-        let Some((place, _)) = self.of_promise(id).await?.read().place(id, 0).await? else {
-            return Ok(None);
-        };
+        let place = self
+            .at(|map| map.promise(id), |member| async move { member.read().place(id, 0).await });
+        let Some((place, _)) = place.await? else { return Ok(None) };
         let ahead = if most == 0 { 0 } else { self.ahead_of(&place, most).await? };
         Ok(Some((place, ahead)))
     }
@@ -234,7 +291,8 @@ impl Read for MergedReads {
     }
 
     async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {
-        self.of_schedule(id).await?.read().schedule(id).await
+        self.at(|map| map.schedule(id), |member| async move { member.read().schedule(id).await })
+            .await
     }
 
     async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError> {
@@ -265,8 +323,13 @@ impl Read for MergedReads {
 
     async fn counts(&self) -> Result<StoreCounts, StoreError> {
         let mut all = StoreCounts::default();
-        for counts in self.present(|member| async move { member.read().counts().await }).await? {
-            let StoreCounts { acquired, halted, ready, outbox } = counts;
+        let asked = self.members.iter().map(|member| member.read().counts());
+        let found = join_all(asked).await;
+        all.answered = found.iter().map(Result::is_ok).collect();
+        all.in_doubt =
+            self.databases.as_ref().map_or(Millis::ZERO, |databases| databases.in_doubt());
+        for counts in self.answers_of_present(found)? {
+            let StoreCounts { acquired, halted, ready, outbox, answered: _, in_doubt: _ } = counts;
             all.acquired += acquired;
             all.halted += halted;
             all.ready += ready;

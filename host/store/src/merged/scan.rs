@@ -9,7 +9,7 @@ use segno_core::{
     object::ObjectQueue,
     promise::Promise,
     shard::DatabaseIndex,
-    time::Timestamp,
+    time::{Millis, Timestamp},
 };
 
 use super::{MergedReads, size};
@@ -26,6 +26,9 @@ const NUMBER_BITS: u32 = 56;
 
 /// The largest number in a cursor; no promise has it.
 pub(super) const NUMBER_END: i64 = (1 << NUMBER_BITS) - 1;
+
+/// Age from which a prepared transaction is damage. Any host finishes it within seconds.
+const IN_DOUBT_MAX: Millis = Millis(10_000);
 
 /// The position of a scan: a number in one database. In a trait's `i64`, the first database has the
 /// numbers themselves as cursors.
@@ -112,9 +115,17 @@ impl MergedReads {
     /// The queue of an object: the first object with its name as a prefix is the object itself.
     async fn line(&self, object: &ObjectId) -> Result<Option<ObjectQueue>, StoreError> {
         let prefix = Some(object.to_string());
-        let filter = ObjectFilter { prefix, after: None, limit: 1 };
-        let found = self.of_object(object).await?.read().objects(&filter).await?.items;
-        Ok(found.into_iter().find(|row| row.object == *object).and_then(|row| row.line))
+        let filter = &ObjectFilter { prefix, after: None, limit: 1 };
+        let found = self.at(
+            |map| map.object(object),
+            |member| async move { member.read().objects(filter).await },
+        );
+        Ok(found
+            .await?
+            .items
+            .into_iter()
+            .find(|row| row.object == *object)
+            .and_then(|row| row.line))
     }
 }
 
@@ -168,7 +179,17 @@ impl Scan for MergedReads {
             let name = self.name(database);
             lines.into_iter().map(move |line| format!("{name}: {line}"))
         });
-        Ok(found.collect())
+        let in_doubt = match &self.databases {
+            Some(databases) => databases.oldest_in_doubt().await,
+            None => None,
+        };
+        let in_doubt = in_doubt.filter(|age| *age > IN_DOUBT_MAX).map(|age| {
+            format!(
+                "a transaction over several databases has been prepared for {age}: a host that reaches all of them \
+                 finishes it"
+            )
+        });
+        Ok(found.chain(in_doubt).collect())
     }
 
     /// The counters lie with the limit, and the executions anywhere.
@@ -184,11 +205,11 @@ impl Scan for MergedReads {
         Ok(sums.into_values().collect())
     }
 
-    async fn export(&self, _sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError> {
-        Err(ArchiveError::Place(
-            "a store of several databases cannot be exported: back up each database with the tools of PostgreSQL"
-                .to_owned(),
-        ))
+    async fn export(&self, sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError> {
+        match &self.databases {
+            Some(databases) => databases.export(sink).await,
+            None => Err(ArchiveError::Place("databases in memory are not exported".to_owned())),
+        }
     }
 
     /// The rows are not read as of one instant: neither those of different databases, nor those of

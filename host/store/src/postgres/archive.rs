@@ -20,7 +20,7 @@ use crate::{
     sqlite,
 };
 
-const IS_NUMBERED: &str = "
+pub(super) const IS_NUMBERED: &str = "
     SELECT EXISTS (SELECT 1 FROM pg_attribute
                     WHERE attrelid = to_regclass(quote_ident($1)) AND attnum > 0 AND NOT attisdropped
                       AND attidentity <> '')";
@@ -28,7 +28,7 @@ const IS_NUMBERED: &str = "
 const FORMAT: &str = "SELECT max(version) FROM _sqlx_migrations";
 
 const ANYTHING: &str = "SELECT EXISTS (SELECT 1 FROM promises) OR EXISTS (SELECT 1 FROM modules)
-     OR EXISTS (SELECT 1 FROM first_version)";
+     OR EXISTS (SELECT 1 FROM first_version) OR EXISTS (SELECT 1 FROM shards)";
 
 /// Keeps hosts from starting during an import: every host inserts a row into `hosts` at start.
 const KEEP_OUT: &str =

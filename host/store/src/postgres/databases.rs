@@ -14,10 +14,14 @@ use sqlx::{Executor as _, Row as _};
 
 use super::{
     availability::Availability, claims::RememberedClaims, config::SessionSettings,
-    failure::FailedStatement, held::PrimaryConnection, primary::Primary, shard_row,
-    transaction::SessionTransaction,
+    failure::FailedStatement, held::PrimaryConnection, in_doubt, merged_export, primary::Primary,
+    shard_row, transaction::SessionTransaction,
 };
-use crate::{current_shards::CurrentShards, merged::ShardRenewal};
+use crate::{
+    archive::{ArchiveError, ArchiveSink},
+    current_shards::CurrentShards,
+    merged::MergedDatabases,
+};
 
 /// Time limit for reading the map again.
 const RENEWAL_TIMEOUT: Millis = Millis(3_000);
@@ -40,6 +44,8 @@ pub(super) struct StoreDatabases {
     pub(super) shards: CurrentShards,
     /// The number that all databases of the store have in common.
     pub(super) store: u64,
+    /// Age of the oldest prepared transaction at the last look, in milliseconds.
+    in_doubt: AtomicI64,
 }
 
 impl StoreDatabase {
@@ -51,7 +57,7 @@ impl StoreDatabase {
 
 impl StoreDatabases {
     pub(super) fn new(all: Vec<StoreDatabase>, shards: CurrentShards, store: u64) -> Self {
-        Self { all, shards, store }
+        Self { all, shards, store, in_doubt: AtomicI64::new(0) }
     }
 
     pub(super) fn at(&self, database: DatabaseIndex) -> &StoreDatabase {
@@ -64,6 +70,11 @@ impl StoreDatabases {
 
     pub(super) fn len(&self) -> usize {
         self.all.len()
+    }
+
+    /// Remembers the age of the oldest prepared transaction.
+    pub(super) fn looked(&self, in_doubt: Millis) {
+        self.in_doubt.store(in_doubt.0, Ordering::Relaxed);
     }
 
     /// True if the store has one database.
@@ -103,13 +114,28 @@ impl StoreDatabases {
 }
 
 #[async_trait]
-impl ShardRenewal for StoreDatabases {
-    /// Where a shard arrives, its rows and the new map are seen at the same time.
+impl MergedDatabases for StoreDatabases {
+    /// Where a shard arrives, its rows and the new map are seen at the same time. The map may say
+    /// that another shard follows, to another database.
     async fn renew(&self) {
-        let to = self.shards().moving.as_ref().map(|moves| usize::from(moves.to));
-        if let Some(to) = to.filter(|to| *to < self.len()) {
+        let arrives = || Some(usize::from(self.shards().moving.as_ref()?.to));
+        let mut asked = None;
+        while let Some(to) = arrives().filter(|to| asked != Some(*to) && *to < self.len()) {
             self.renew_from(to).await;
+            asked = Some(to);
         }
+    }
+
+    fn in_doubt(&self) -> Millis {
+        Millis(self.in_doubt.load(Ordering::Relaxed))
+    }
+
+    async fn oldest_in_doubt(&self) -> Option<Millis> {
+        in_doubt::oldest(self, self.at(0).primary.env()).await
+    }
+
+    async fn export(&self, sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError> {
+        merged_export::export(self, sink).await
     }
 }
 

@@ -113,17 +113,19 @@ impl InDoubtFinisher {
 
     async fn run(self) {
         let mut cleaned_at = self.env.clock.now();
-        let mut sessions = Sessions::new(&self.databases, &self.env);
+        let mut sessions = DatabaseSessions::new(&self.databases, &self.env);
         loop {
             tokio::select! {
                 biased;
                 () = self.closed.cancelled() => return,
                 () = self.env.runtime.sleep(PERIOD) => {}
             }
+            let mut oldest = Millis::ZERO;
             for database in 0..self.databases.len() {
                 self.databases.renew_from(database).await;
-                self.finish(&mut sessions, database).await;
+                oldest = oldest.max(self.finish(&mut sessions, database).await);
             }
+            self.databases.looked(oldest);
             self.end_move(&mut sessions).await;
             let now = self.env.clock.now();
             if now.since(cleaned_at) >= DECIDED {
@@ -132,29 +134,45 @@ impl InDoubtFinisher {
         }
     }
 
-    /// Finishes what is in doubt in a database.
-    async fn finish(&self, sessions: &mut Sessions<'_>, database: DatabaseIndex) {
-        let Some(prepared) = sessions.prepared(database).await else { return };
-        for (text, age) in prepared {
-            let name = TransactionName::of_prepared(&text, self.databases.store);
-            let Some(name) = name.filter(|_| age >= IN_DOUBT_MS) else { continue };
-            let Some(committed) = sessions.outcome(&name).await else { continue };
-            let verb = if committed { "COMMIT" } else { "ROLLBACK" };
-            let statement = format!("{verb} PREPARED '{text}'");
-            if sessions.run(database, statement).await.is_some() {
-                let outcome = if committed { "committed" } else { "rolled back" };
-                tracing::warn!(
+    /// Finishes what is in doubt in a database. Returns the age of the oldest transaction that is
+    /// prepared and could not be finished.
+    async fn finish(&self, sessions: &mut DatabaseSessions<'_>, database: DatabaseIndex) -> Millis {
+        let mut oldest = Millis::ZERO;
+        for (text, age) in sessions.prepared(database).await.unwrap_or_default() {
+            if age < IN_DOUBT_MS {
+                continue;
+            }
+            match self.finish_one(sessions, database, &text).await {
+                Some(committed) => tracing::warn!(
                     of = self.databases.at(database).shown,
                     milliseconds = age,
-                    "a transaction over several databases was left in the middle by its host; it is {outcome}"
-                );
+                    "a transaction over several databases was left in the middle by its host; it is {}",
+                    if committed { "committed" } else { "rolled back" }
+                ),
+                None => oldest = oldest.max(Millis(age)),
             }
         }
+        oldest
+    }
+
+    /// Finishes a prepared transaction. Returns true if it is committed; `None` if it cannot be
+    /// finished now.
+    async fn finish_one(
+        &self,
+        sessions: &mut DatabaseSessions<'_>,
+        database: DatabaseIndex,
+        text: &str,
+    ) -> Option<bool> {
+        let name = TransactionName::of_prepared(text, self.databases.store)?;
+        let committed = sessions.outcome(&name).await?;
+        let verb = if committed { "COMMIT" } else { "ROLLBACK" };
+        sessions.run(database, format!("{verb} PREPARED '{text}'")).await?;
+        Some(committed)
     }
 
     /// Gives up the move of a shard whose mover is gone. A mover that is not gone holds a lock on
     /// the map.
-    async fn end_move(&self, sessions: &mut Sessions<'_>) {
+    async fn end_move(&self, sessions: &mut DatabaseSessions<'_>) {
         let map = self.databases.shards();
         let Some(moves) = map.moving.clone() else { return };
         if self.time.now() < moves.until {
@@ -183,7 +201,7 @@ impl InDoubtFinisher {
 
     /// Removes old decisions on transactions that are prepared nowhere. `None` if a database does
     /// not answer.
-    async fn clean(&self, sessions: &mut Sessions<'_>) -> Option<()> {
+    async fn clean(&self, sessions: &mut DatabaseSessions<'_>) -> Option<()> {
         let mut kept = BTreeSet::new();
         let mut old = Vec::new();
         // Decisions first: what is decided after that is not among them.
@@ -208,14 +226,14 @@ impl InDoubtFinisher {
 }
 
 /// A connection to each database, opened when it is used.
-struct Sessions<'a> {
+pub(super) struct DatabaseSessions<'a> {
     databases: &'a StoreDatabases,
     env: &'a Env,
     open: Vec<Option<PrimaryConnection>>,
 }
 
-impl<'a> Sessions<'a> {
-    fn new(databases: &'a StoreDatabases, env: &'a Env) -> Self {
+impl<'a> DatabaseSessions<'a> {
+    pub(super) fn new(databases: &'a StoreDatabases, env: &'a Env) -> Self {
         Self { databases, env, open: databases.iter().map(|_| None).collect() }
     }
 
@@ -228,6 +246,28 @@ impl<'a> Sessions<'a> {
             })
             .await?;
         rows.iter().map(|row| Some((row.try_get(0).ok()?, row.try_get(1).ok()?))).collect()
+    }
+
+    /// True if a transaction is decided and still prepared somewhere. `None` if a database does not
+    /// answer.
+    pub(super) async fn has_decided(&mut self) -> Option<bool> {
+        for database in 0..self.databases.len() {
+            for (text, _) in self.prepared(database).await? {
+                let name = TransactionName::of_prepared(&text, self.databases.store);
+                let Some(name) = name.filter(|name| name.decided_by < self.databases.len()) else {
+                    continue;
+                };
+                let outcome = self.ask(name.decided_by, async |connection| {
+                    let outcome = sqlx::query(OUTCOME).persistent(false).bind(name.to_string());
+                    let row = connection.fetch_optional(outcome).await?;
+                    row.map(|row| row.try_get::<i16, _>(0)).transpose()
+                });
+                if outcome.await? == Some(1) {
+                    return Some(true);
+                }
+            }
+        }
+        Some(false)
     }
 
     async fn decisions(&mut self, database: DatabaseIndex) -> Option<Vec<String>> {
@@ -341,7 +381,7 @@ impl<'a> Sessions<'a> {
 
 /// The age of the oldest transaction of a store that is prepared in one of its databases.
 pub(super) async fn oldest(databases: &StoreDatabases, env: &Env) -> Option<Millis> {
-    let mut sessions = Sessions::new(databases, env);
+    let mut sessions = DatabaseSessions::new(databases, env);
     let mut oldest = None;
     for database in 0..databases.len() {
         let prepared = sessions.prepared(database).await.unwrap_or_default();

@@ -36,15 +36,18 @@ mod write;
 mod writer;
 
 mod archive;
+mod archive_merge;
 mod examination;
 mod incarnation_watch;
 mod insertion;
+mod merged_export;
 mod notify;
 mod reader;
 mod session;
 mod shard_move;
 mod shard_row;
 mod sharded;
+mod sharded_import;
 mod tables;
 
 #[cfg(test)]
@@ -79,6 +82,7 @@ pub use open::PostgresOpenError;
 pub(super) use open::{ClockSkew, check_version};
 pub use shard_move::{MovedShard, ShardMoveError};
 pub use sharded::ShardedStore;
+pub use sharded_import::ShardedImport;
 pub use time::DatabaseTime;
 pub use writer::WriteTotals;
 

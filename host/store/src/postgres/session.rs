@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// Begins a transaction with a fixed snapshot.
-const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+pub(super) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /// Disables the time limits for an export or import.
 pub(super) const NO_TIME_LIMIT: &str =

@@ -77,6 +77,23 @@ pub(super) async fn agree(
     arrange(&shown, &roles)
 }
 
+/// Checks that databases which are no parts of a store yet can become one.
+pub(super) async fn check_new(
+    databases: &[(PostgresConfig, OpenedDatabase)],
+) -> Result<(), PostgresOpenError> {
+    let mut roles = Vec::with_capacity(databases.len());
+    for (config, opened) in databases {
+        let role = read(&mut connect(config, opened).await?, config).await?;
+        if role.is_used || role.part.is_some() {
+            return Err(PostgresOpenError::Shards {
+                reason: format!("{} is not empty", config.shown()),
+            });
+        }
+        roles.push(role);
+    }
+    prepares(&databases.iter().map(|(config, _)| config.shown()).collect::<Vec<_>>(), &roles)
+}
+
 /// A map as it is stored.
 pub(super) fn written(map: &ShardMap) -> String {
     serde_json::to_string(map).expect("numbers are JSON")

@@ -25,7 +25,7 @@ use super::{
     batch::UNKNOWN_DATABASE,
     copied_modules::copy_modules,
     databases::StoreDatabases,
-    in_doubt::{self, InDoubtFinisher},
+    in_doubt::InDoubtFinisher,
     open::{self, OpenedDatabase},
     shard_row,
     time::DatabaseTime,
@@ -34,7 +34,7 @@ use super::{
 use crate::{
     CallTree, Hints, Modules, Read, Scan, Store, StoreError, WorkQueue,
     current_shards::CurrentShards,
-    merged::{MergedReads, ShardRenewal as _},
+    merged::{MergedDatabases as _, MergedReads},
 };
 
 /// Maximum time for which a command waits for a shard that is being moved.
@@ -121,6 +121,22 @@ impl ShardedStore {
         Ok(Arc::new(of(members, Some(Arc::new(of(clients, None))))))
     }
 
+    /// Checks that new databases can become one store: all are empty, and prepare transactions.
+    ///
+    /// # Errors
+    /// [`PostgresOpenError`], with the database that cannot.
+    pub(super) async fn check_new(
+        configs: &[PostgresConfig],
+        env: &Env,
+    ) -> Result<(), PostgresOpenError> {
+        let mut databases = Vec::with_capacity(configs.len());
+        for mut config in configs.iter().cloned() {
+            let opened = open::open(&mut config, env).await?;
+            databases.push((config, opened));
+        }
+        shard_row::check_new(&databases).await
+    }
+
     /// The databases' clock, for everything that the host schedules.
     pub fn time(&self) -> Arc<DatabaseTime> {
         self.time.clone()
@@ -163,7 +179,7 @@ impl ShardedStore {
 
     /// The age of the oldest transaction over several databases that is prepared and not finished.
     pub async fn oldest_in_doubt(&self) -> Option<Millis> {
-        in_doubt::oldest(&self.databases, &self.env).await
+        self.databases.oldest_in_doubt().await
     }
 
     /// The part of the store that serves a database.

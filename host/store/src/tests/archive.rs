@@ -38,7 +38,7 @@ pub(super) async fn written(dir: &Path) -> Vec<u8> {
     file
 }
 
-async fn packed_from(scan: &dyn Scan) -> Vec<u8> {
+pub(super) async fn packed_from(scan: &dyn Scan) -> Vec<u8> {
     let mut writer = ArchiveWriter::begin(Vec::new()).expect("it begins");
     scan.export(&mut writer).await.expect("it is packed");
     writer.end().expect("it ends")

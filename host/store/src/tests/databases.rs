@@ -1,7 +1,10 @@
 //! A store of several databases: it answers and keeps what a store of one does, also when shards
 //! move and hosts end in the middle of a commit.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use segno_core::{
     command::Command,
@@ -16,7 +19,7 @@ use segno_env::{Clock as _, Runtime as _, SystemRuntime};
 use throwaway_postgres::Database;
 
 use super::{
-    HandClock, NoHints,
+    HandClock, NoHints, archive,
     conformance::compare_rows,
     create, deploy,
     dice::Dice,
@@ -25,8 +28,9 @@ use super::{
     script,
 };
 use crate::{
-    Store,
-    postgres::{PostgresOpenError, ShardedStore},
+    PromiseFilter, Store,
+    archive::{ArchiveError, ArchiveReader, ArchiveSource as _},
+    postgres::{PostgresOpenError, ShardedImport, ShardedStore},
 };
 
 async fn sharded(
@@ -171,6 +175,109 @@ async fn a_store_is_opened_again_and_grows_and_its_shards_move() {
     let alone =
         super::postgres::open(&databases[0].url(), &clock, &engine).await.err().expect("the same");
     assert!(alone.to_string().contains("number 1 and 3 is missing"), "{alone}");
+}
+
+/// Shards that follow each other have one announcement, and a list that is read meanwhile has each
+/// promise once.
+#[tokio::test(flavor = "multi_thread")]
+async fn reads_find_everything_while_shards_move() {
+    let Some(databases) = databases(3) else { return };
+    let (clock, engine) = (HandClock::new(), Config::default());
+    let store = sharded(&databases, &clock, &engine).await.expect("it opens");
+    let other = sharded(&databases, &clock, &engine).await.expect("it opens");
+    let ids: Vec<PromiseId> = (0..40).map(|n| PromiseId::from(&*format!("order-{n}"))).collect();
+    for id in &ids {
+        store.execute(vec![create(id.as_str(), &[])]).await.expect("a promise");
+    }
+    // Each shard goes to the next database and on to the one behind it.
+    let map = store.shards();
+    let shards: Vec<u16> = (0..).zip(&map.places).map(|(shard, _)| shard).take(24).collect();
+    let moves = |step: usize| {
+        let to = |shard: u16| (usize::from(map.places[usize::from(shard)]) + step) % 3;
+        shards.iter().map(|shard| (*shard, to(*shard))).collect::<Vec<_>>()
+    };
+    let (mut arrived, mut reads) = (Vec::new(), 0);
+    let moving = async {
+        for step in 1..3 {
+            let moves = moves(step);
+            let moved = store.move_shards(&moves, |shard, to, _| arrived.push((shard, to)));
+            moved.await.expect("they move");
+        }
+    };
+    let filter = PromiseFilter { limit: 100, ..PromiseFilter::default() };
+    let reading = async {
+        loop {
+            let rows = other.read().promises(&ids).await.expect("rows");
+            assert!(rows.iter().all(Option::is_some), "one was not found: {rows:?}");
+            let list = other.read().find(&filter).await.expect("a list");
+            let listed: BTreeSet<_> = list.items.iter().map(|row| row.promise.id()).collect();
+            assert_eq!((listed.len(), list.items.len()), (ids.len(), ids.len()), "each once");
+            reads += 1;
+        }
+    };
+    tokio::select! {
+        biased;
+        () = moving => {}
+        () = reading => {}
+    }
+    assert_eq!(arrived, [moves(1), moves(2)].concat());
+    assert!(reads > 20, "{reads} reads");
+    store.close().await;
+    other.close().await;
+}
+
+/// The archive of several databases is that of one store: every kind of store imports it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_of_several_databases_is_exported_and_imported() {
+    let Some(mut databases) = databases(4) else { return };
+    let (clock, engine) = (HandClock::new(), Config::default());
+    let model = memory(&clock, &engine);
+    let store = sharded(&databases[..3], &clock, &engine).await.expect("it opens");
+    deploy(&*model).await;
+    deploy(&*store).await;
+    walk(&*model, &*store, &clock, 8, 250).await;
+    let crossings = databases[..3].iter().map(|it| it.sql("SELECT count(*) FROM crossings"));
+    assert!(crossings.into_iter().any(|count| count.trim() != "0"), "some callbacks cross");
+    let file = archive::packed_from(store.scan()).await;
+    assert!(archive::packed_from(store.scan()).await == file, "the same rows make the same file");
+
+    let dir = tempfile::tempdir().expect("a directory");
+    archive::filled(dir.path(), &file).await.expect("it moves in");
+    let sqlite = super::sqlite(dir.path(), &clock, &engine).await;
+    compare_rows(&*model, &*sqlite, "in a data directory").await;
+    let rows = sqlite.read().dump().await.expect("a dump");
+    for id in rows.promises.keys() {
+        let (left, right) =
+            (store.read().logs(id, 0, 100).await, sqlite.read().logs(id, 0, 100).await);
+        assert_eq!(left.expect("logs"), right.expect("logs"), "{id}");
+    }
+    sqlite.close().await;
+    let rows = |file: &[u8]| ArchiveReader::begin(file).expect("an archive").head().tables.clone();
+    assert_eq!(rows(&archive::written(dir.path()).await), rows(&file), "as many rows");
+
+    let full = import(&databases[2..], &clock, &file).await.expect_err("it is not empty");
+    assert!(full.to_string().contains("is not empty"), "{full}");
+    store.close().await;
+    let last = databases.pop().expect("the fourth");
+    let Some(mut fresh) = self::databases(1) else { return };
+    fresh.push(last);
+    import(&fresh, &clock, &file).await.expect("it moves in");
+    let store = sharded(&fresh, &clock, &engine).await.expect("it opens");
+    assert_eq!(store.shards().balanced(), [], "the shards are dealt");
+    compare_rows(&*model, &*store, "in two databases").await;
+    walk(&*model, &*store, &clock, 9, 60).await;
+    store.close().await;
+}
+
+async fn import(
+    databases: &[Database<'_>],
+    clock: &Arc<HandClock>,
+    file: &[u8],
+) -> Result<(), ArchiveError> {
+    let configs = databases.iter().map(|database| config(&database.url())).collect();
+    let mut from = ArchiveReader::begin(file)?;
+    let import = ShardedImport::from_source(configs, &env(clock), &mut from).await?;
+    import.keep(env(clock), Arc::new(NoHints)).await
 }
 
 /// Numbers of promises by shard.

@@ -205,6 +205,7 @@ async fn one_database_is_away() {
     }
     assert_eq!([due.commands.len(), ready.len(), events.len()], expected);
     assert!(expected.iter().all(|found| *found > 0), "{expected:?}");
+    assert_eq!(counts.answered, [true, false, true]);
     assert_eq!(counts.outbox.values().sum::<u64>(), messages);
     assert!(owed > 0 && owed <= messages as usize, "{owed} of {messages}");
 
@@ -213,9 +214,8 @@ async fn one_database_is_away() {
         promises.into_keys().partition(|id| map.promise(id) == AWAY);
     assert!(merged.read().promise(&here[0]).await.expect("a read").is_some());
     assert!(merged.read().promises(&here).await.expect("a read").iter().all(Option::is_some));
-    let plain = merged.read().promise(&gone[0]).await.expect_err("it is away").to_string();
-    assert!(plain.contains("connection refused") && !plain.contains(" of 3"), "{plain}");
     let mut failures = vec![
+        merged.read().promise(&gone[0]).await.map(drop),
         merged.read().promises(&[here[0].clone(), gone[0].clone()]).await.map(drop),
         merged.read().list(&InvocationFilter::default()).await.map(drop),
         merged.read().find(&PromiseFilter::default()).await.map(drop),

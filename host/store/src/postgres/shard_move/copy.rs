@@ -67,6 +67,8 @@ type MovedCallback = (String, String, i16);
 pub(super) struct ShardCopy<'a> {
     pub(super) store: &'a ShardedStore,
     pub(super) halted: &'a ShardMap,
+    /// The shard that follows, and its target.
+    pub(super) next: Option<(u16, DatabaseIndex)>,
     pub(super) shard: i32,
     pub(super) source: &'a mut PgConnection,
     pub(super) target: &'a mut PgConnection,
@@ -75,7 +77,8 @@ pub(super) struct ShardCopy<'a> {
 }
 
 impl ShardCopy<'_> {
-    pub(super) async fn run(mut self) -> Result<(u64, u64), ShardMoveError> {
+    /// Returns the map after the move, and the numbers of promises and rows.
+    pub(super) async fn run(mut self) -> Result<(ShardMap, u64, u64), ShardMoveError> {
         self.lock_map().await?;
         let promises = self.lock_promises().await?;
         let numbers: Vec<i64> = promises.iter().map(|(n, _)| *n).collect();
@@ -99,8 +102,8 @@ impl ShardCopy<'_> {
             let deleted = self.source.execute(AssertSqlSafe(text)).await;
             deleted.map_err(|error| self.failed_at_source("remove what was copied", error))?;
         }
-        self.put_map().await?;
-        Ok((numbers.len() as u64, rows))
+        let moved = self.put_map().await?;
+        Ok((moved, numbers.len() as u64, rows))
     }
 
     /// Keeps everyone from giving up the move, and notices if somebody has.
@@ -285,21 +288,22 @@ impl ShardCopy<'_> {
         Ok(())
     }
 
-    async fn put_map(&mut self) -> Result<(), ShardMoveError> {
+    async fn put_map(&mut self) -> Result<ShardMap, ShardMoveError> {
         let name = "write the map";
-        let (before, epoch) = (self.halted.epoch.cast_signed(), self.halted.epoch + 1);
-        let mut map = ShardMap { epoch, moving: None, ..self.halted.clone() };
+        let (before, epoch) = (self.halted.epoch, self.halted.epoch + 1);
+        let moving = self.next.map(|(shard, to)| self.store.announcement(shard, to));
+        let mut map = ShardMap { epoch, moving, ..self.halted.clone() };
         map.places[self.shard as usize] = self.to as u16;
         let text = shard_row::written(&map);
         let put = || {
-            let put = sqlx::query(PUT_MAP).persistent(false).bind(before);
+            let put = sqlx::query(PUT_MAP).persistent(false).bind(before.cast_signed());
             put.bind(epoch.cast_signed()).bind(text.clone())
         };
         let done = self.source.execute(put()).await;
         done.map_err(|error| self.failed_at_source(name, error))?;
         let done = self.target.execute(put()).await;
         done.map_err(|error| self.failed_at_target(name, error))?;
-        Ok(())
+        Ok(map)
     }
 
     async fn digest_of_source(

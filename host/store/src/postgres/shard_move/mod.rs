@@ -1,6 +1,7 @@
 //! Moves a shard from one database of a store to another, while hosts work.
 //!
-//! 1. The move is announced in the map: hosts find out where the shard is before they read it.
+//! 1. The move is announced in the map: hosts find out where the shard is before they read it. If
+//!    several shards follow each other, the first announcement is for all of them.
 //! 2. The shard is halted: from the next epoch on, nothing writes to it. Transactions that began
 //!    before may still do so, and are waited for.
 //! 3. One transaction over both databases copies the rows, compares them, removes them from the
@@ -84,56 +85,103 @@ impl ShardedStore {
         shard: u16,
         to: DatabaseIndex,
     ) -> Result<MovedShard, ShardMoveError> {
+        let mut moved = None;
+        self.move_shards(&[(shard, to)], |_, _, shard| moved = Some(shard)).await?;
+        moved.ok_or_else(|| {
+            ShardMoveError::Unknown(format!("shard {shard} is in database {} already", to + 1))
+        })
+    }
+
+    /// Moves shards to other databases, one after the other; those that are there already are left
+    /// out. `moved` is told of each that has arrived.
+    ///
+    /// # Errors
+    /// [`ShardMoveError`]; the shard on its way and those behind it are then where they were.
+    pub async fn move_shards(
+        &self,
+        moves: &[(u16, DatabaseIndex)],
+        mut moved: impl FnMut(u16, DatabaseIndex, MovedShard),
+    ) -> Result<(), ShardMoveError> {
         let map = self.newest_map().await?;
-        let Some(&from) = map.places.get(usize::from(shard)) else {
-            let shards = map.places.len();
-            return Err(ShardMoveError::Unknown(format!(
-                "there is no shard {shard}: they are numbered from 0 to {}",
-                shards - 1
-            )));
-        };
-        if to >= self.databases.len() {
-            let count = self.databases.len();
-            return Err(ShardMoveError::Unknown(format!(
-                "there is no database {}: they are numbered from 1 to {count}",
-                to + 1
-            )));
+        let mut on_their_way = Vec::with_capacity(moves.len());
+        for (shard, to) in moves {
+            if self.from(&map, *shard, *to)? != *to {
+                on_their_way.push((*shard, *to));
+            }
         }
-        if usize::from(from) == to {
-            return Err(ShardMoveError::Unknown(format!(
-                "shard {shard} is in database {} already",
-                to + 1
-            )));
-        }
-        let until = self.time.now() + Millis(UNTIL.0 + ANNOUNCED.0);
-        let moving = ShardMove { shard, to: to as u16, is_halted: false, until };
-        let announced = self.put_map(ShardMap { moving: Some(moving.clone()), ..map }, 0).await?;
+        let mut left = on_their_way.into_iter();
+        let Some((shard, to)) = left.next() else { return Ok(()) };
+        let moving = Some(self.announcement(shard, to));
+        let mut map = self.put_map(ShardMap { moving, ..map }, 0).await?;
         self.env.runtime.sleep(ANNOUNCED).await;
+        while let Some(moving) = map.moving.clone() {
+            let (shard, to) = (moving.shard, usize::from(moving.to));
+            let arrived;
+            (map, arrived) = self.move_announced(map, moving, left.next()).await?;
+            moved(shard, to, arrived);
+        }
+        Ok(())
+    }
+
+    /// The database in which a shard is that is to be moved.
+    fn from(
+        &self,
+        map: &ShardMap,
+        shard: u16,
+        to: DatabaseIndex,
+    ) -> Result<DatabaseIndex, ShardMoveError> {
+        let (shards, count) = (map.places.len(), self.databases.len());
+        let from = map.places.get(usize::from(shard)).copied().map(usize::from);
+        let unknown = match from {
+            Some(from) if to < count => return Ok(from),
+            Some(_) => {
+                format!("there is no database {}: they are numbered from 1 to {count}", to + 1)
+            }
+            None => {
+                format!("there is no shard {shard}: they are numbered from 0 to {}", shards - 1)
+            }
+        };
+        Err(ShardMoveError::Unknown(unknown))
+    }
+
+    fn announcement(&self, shard: u16, to: DatabaseIndex) -> ShardMove {
+        let until = self.time.now() + Millis(UNTIL.0 + ANNOUNCED.0);
+        ShardMove { shard, to: to as u16, is_halted: false, until }
+    }
+
+    /// Moves a shard that was announced. Returns the next map, which announces `next`.
+    async fn move_announced(
+        &self,
+        announced: ShardMap,
+        moving: ShardMove,
+        next: Option<(u16, DatabaseIndex)>,
+    ) -> Result<(ShardMap, MovedShard), ShardMoveError> {
         let began = self.env.clock.elapsed();
-        let moving = ShardMove { is_halted: true, ..moving };
-        let halted = self.put_map(ShardMap { moving: Some(moving), ..announced }, 0).await?;
-        let (promises, rows) = match self.copy(&halted, shard, usize::from(from), to).await {
-            Ok(counts) => counts,
+        let until = self.time.now() + UNTIL;
+        let moving = ShardMove { is_halted: true, until, ..moving };
+        let from = self.from(&announced, moving.shard, usize::from(moving.to))?;
+        let map = ShardMap { moving: Some(moving.clone()), ..announced };
+        let halted = self.put_map(map, 0).await?;
+        let (map, promises, rows) = match self.copy(&halted, &moving, from, next).await {
+            Ok(copied) => copied,
             Err(error) => {
                 // The source has the outcome, also of a commit that was not answered.
                 let map = ShardMap { moving: None, ..halted };
-                if let Err(error) = self.put_map(map, usize::from(from)).await {
+                if let Err(error) = self.put_map(map, from).await {
                     tracing::warn!(%error, "the halt of the shard is not taken back yet; hosts do it");
                 }
                 return Err(error);
             }
         };
         // Both databases of the move have the map already; hosts find it in any.
-        let mut map = ShardMap { epoch: halted.epoch + 1, moving: None, ..halted };
-        map.places[usize::from(shard)] = to as u16;
         for database in 0..self.databases.len() {
             if let Err(error) = self.put_map_into(database, &map).await {
                 tracing::warn!(%error, "a database does not have the new map of the shards yet");
             }
         }
-        self.databases.shards.advance(map);
+        self.databases.shards.advance(map.clone());
         let halted = self.env.clock.elapsed().saturating_sub(began);
-        Ok(MovedShard { promises, rows, halted })
+        Ok((map, MovedShard { promises, rows, halted }))
     }
 
     /// The newest map, while no shard is moved.
@@ -232,14 +280,15 @@ impl ShardedStore {
     }
 
     /// Copies, compares, removes and writes the map in one transaction over both databases. Returns
-    /// the numbers of promises and rows.
+    /// the new map, and the numbers of promises and rows.
     async fn copy(
         &self,
         halted: &ShardMap,
-        shard: u16,
+        moving: &ShardMove,
         from: DatabaseIndex,
-        to: DatabaseIndex,
-    ) -> Result<(u64, u64), ShardMoveError> {
+        next: Option<(u16, DatabaseIndex)>,
+    ) -> Result<(ShardMap, u64, u64), ShardMoveError> {
+        let to = usize::from(moving.to);
         self.wait_for_older().await?;
         let mut slots: [ConnectionSlot; 2] = [None, None];
         let [source_slot, target_slot] = &mut slots;
@@ -253,13 +302,14 @@ impl ShardedStore {
         let copied = ShardCopy {
             store: self,
             halted,
-            shard: i32::from(shard),
+            shard: i32::from(moving.shard),
             source: &mut source.transaction,
             target: &mut target.transaction,
             from,
             to,
+            next,
         };
-        let counts = match copied.run().await {
+        let copied_rows = match copied.run().await {
             Ok(counts) => counts,
             Err(error) => {
                 // What is not rolled back here ends with its connection.
@@ -282,6 +332,6 @@ impl ShardedStore {
             | CommitFailure::NewMap(_)
             | CommitFailure::Halted => ShardMoveError::GivenUp,
         })?;
-        Ok(counts)
+        Ok(copied_rows)
     }
 }

@@ -40,12 +40,11 @@ impl RowOwner {
     }
 }
 
-/// All tables whose rows belong to shards, each behind those that it refers to. Callbacks are moved
-/// by themselves.
+/// All tables whose rows belong to shards, each behind those that it refers to. Rows are removed in
+/// the opposite order: facts of sagas and graphs may be removed only after the task that has them.
+/// Callbacks are moved by themselves.
 pub(super) const TABLES: [(&str, RowOwner); 23] = [
     ("promises", RowOwner::Number("n")),
-    ("tasks", RowOwner::Number("n")),
-    ("callbacks", RowOwner::Number("awaited")),
     ("listeners", RowOwner::Number("awaited")),
     ("outbox", RowOwner::Number("source")),
     ("journal", RowOwner::Number("inv")),
@@ -66,6 +65,8 @@ pub(super) const TABLES: [(&str, RowOwner); 23] = [
     ("resource_leases", RowOwner::Name("name")),
     ("limits", RowOwner::Name("name")),
     ("partitions", RowOwner::Name("limit_name")),
+    ("tasks", RowOwner::Number("n")),
+    ("callbacks", RowOwner::Number("awaited")),
 ];
 
 /// The number of some rows, and a sum over the digests of their texts.

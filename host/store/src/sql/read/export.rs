@@ -6,12 +6,15 @@ use sqlx::{AssertSqlSafe, SqlSafeStr as _};
 
 use super::{DatabaseKind, DatabaseSession, Select};
 use crate::{
-    archive::{ArchiveError, ArchiveHead, ArchiveSink, ArchiveTable},
+    archive::{ArchiveError, ArchiveHead, ArchiveRow, ArchiveSink, ArchiveTable},
     sql::{self, RowFields as _, SqlFailure},
 };
 
 /// The tables that others reference, in order; the other tables follow by name.
 const FIRST_TABLES: [&str; 4] = ["modules", "aliases", "promises", "tasks"];
+
+/// The attempted action in errors of an export.
+pub(crate) const READ_ALL: &str = "read everything";
 
 const FORMAT: Select = Select::common("SELECT max(version) FROM _sqlx_migrations");
 
@@ -37,32 +40,42 @@ pub(crate) async fn export<S: DatabaseSession>(
     session: &mut S,
     sink: &mut dyn ArchiveSink,
 ) -> Result<(), ArchiveError> {
-    let what = "read everything";
-    session.without_time_limit().await.map_err(refused(what))?;
-    let head = head(session).await.map_err(refused(what))?;
+    session.without_time_limit().await.map_err(refused(READ_ALL))?;
+    let head = head(session).await.map_err(refused(READ_ALL))?;
     sink.head(&head)?;
     for (place, table) in head.tables.iter().enumerate() {
-        let order = if table.columns.len() > 1 { "1, 2" } else { "1" };
-        let columns: Vec<_> = table.columns.iter().map(|name| format!("\"{name}\"")).collect();
-        for source in sources(S::KIND, &table.name) {
-            let text = format!("SELECT {} FROM \"{source}\" ORDER BY {order}", columns.join(", "));
-            let mut written = Ok(());
-            let rows = session.each(AssertSqlSafe(text).into_sql_str(), &[], |row| {
-                let row = (0..columns.len()).map(|column| S::cell(&row, column));
-                written = sink.write_row(place, row.collect::<Result<_, _>>()?);
-                Ok(match &written {
-                    Ok(()) => ControlFlow::Continue(()),
-                    Err(_) => ControlFlow::Break(()),
-                })
-            });
-            rows.await.map_err(refused(what))?;
-            written?;
-        }
+        each_row(session, table, |row| sink.write_row(place, row)).await?;
     }
     Ok(())
 }
 
-async fn head<S: DatabaseSession>(session: &mut S) -> Result<ArchiveHead, SqlFailure> {
+/// Passes every row of a table that the transaction sees to `take`.
+pub(crate) async fn each_row<S: DatabaseSession>(
+    session: &mut S,
+    table: &ArchiveTable,
+    mut take: impl FnMut(ArchiveRow) -> Result<(), ArchiveError> + Send,
+) -> Result<(), ArchiveError> {
+    let order = if table.columns.len() > 1 { "1, 2" } else { "1" };
+    let columns: Vec<_> = table.columns.iter().map(|name| format!("\"{name}\"")).collect();
+    for source in sources(S::KIND, &table.name) {
+        let text = format!("SELECT {} FROM \"{source}\" ORDER BY {order}", columns.join(", "));
+        let mut taken = Ok(());
+        let rows = session.each(AssertSqlSafe(text).into_sql_str(), &[], |row| {
+            let row = (0..columns.len()).map(|column| S::cell(&row, column));
+            taken = take(row.collect::<Result<_, _>>()?);
+            Ok(match &taken {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            })
+        });
+        rows.await.map_err(refused(READ_ALL))?;
+        taken?;
+    }
+    Ok(())
+}
+
+/// The head of an archive of all rows that the transaction sees.
+pub(crate) async fn head<S: DatabaseSession>(session: &mut S) -> Result<ArchiveHead, SqlFailure> {
     let format = session.one(&FORMAT, &[]).await?.int(0)?.unwrap_or_default();
     let names = session.all(&TABLES, &[]).await?;
     let names = names.iter().map(|row| Ok(sql::text(row, 0)?.to_string()));

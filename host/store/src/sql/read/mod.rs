@@ -35,7 +35,7 @@ mod streams;
 pub(crate) use self::{
     due::ExpiredLeases,
     examine::read as examine,
-    export::{export, refused},
+    export::{READ_ALL, each_row, export, head as archive_head, refused},
     gather::gather,
     large_values::{chunks, chunks_of_records},
     reader::Reader,

@@ -19,7 +19,7 @@ use segno_core::{
 use sqlx::Transaction;
 
 use super::{
-    budgets, call_tree, counts, due,
+    READ_ALL, budgets, call_tree, counts, due,
     due::ExpiredLeases,
     dump, events, examine, export, facts, failed, find, gather, graph_nodes, journal, limits, list,
     modules, objects, promises, refused, scan, schedules,
@@ -467,10 +467,9 @@ impl<D: SqlDialect> Scan for Reader<D> {
     }
 
     async fn export(&self, sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError> {
-        let what = "read everything";
-        let mut transaction = D::snapshot(&self.pool).await.map_err(refused(what))?;
+        let mut transaction = D::snapshot(&self.pool).await.map_err(refused(READ_ALL))?;
         export(&mut *transaction, sink).await?;
-        transaction.commit().await.map_err(refused(what))
+        transaction.commit().await.map_err(refused(READ_ALL))
     }
 
     async fn gather(
