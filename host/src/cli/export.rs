@@ -21,7 +21,7 @@ use super::{
 ///
 /// The file contains everything at one instant: executions with their journals and logs, modules,
 /// names, schedules, messages owed. A host may run meanwhile, but later changes are not in the
-/// file: stop the host before a move.
+/// file: stop the host before a move. A store in several databases also becomes one file.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -27,7 +27,7 @@ use super::{CliError, Console, Exit, build::other, console::ProgressMeter, place
 /// The whole file is read and checked before anything is written: its checksum, its tables and
 /// columns, its values, and the digests of modules. Every reference and every invariant is checked
 /// before the import is kept. Until then the store is empty, so an interrupted import can simply be
-/// repeated.
+/// repeated. With several databases, the shards are then dealt to all of them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -233,7 +233,7 @@ bootstrap:
     retry_timeout: 3
     primary_start_timeout: 0
     synchronous_mode: true
-    postgresql: {{use_pg_rewind: true, use_slots: false, parameters: {{max_connections: 200}}}}
+    postgresql: {{use_pg_rewind: true, use_slots: false, parameters: {{max_connections: 200, max_prepared_transactions: 64}}}}
   initdb: [{{encoding: UTF8}}, {{locale: C}}, data-checksums]
 postgresql:
   listen: "127.0.0.1:{port}"

@@ -82,6 +82,22 @@ pub(super) const STORES: &[Mutation] = &[
         killer: "a_store_is_opened_again_and_grows_and_its_shards_move",
     },
     Mutation {
+        what: "a read during the move of a shard does not look again where the row is",
+        file: "merged/mod.rs",
+        says: "            if now == database {\n",
+        would_say: "            if now == database || answer.is_ok() {\n",
+        tests: DATABASES,
+        killer: "reads_find_everything_while_shards_move",
+    },
+    Mutation {
+        what: "callbacks between databases are not exported",
+        file: "postgres/archive_merge.rs",
+        says: "Some([*numbers.get(awaited)?,",
+        would_say: "Some([*numbers.get(awaited).filter(|_| false)?,",
+        tests: DATABASES,
+        killer: "a_store_of_several_databases_is_exported_and_imported",
+    },
+    Mutation {
         what: "a runtime is removed while a module runs on it",
         file: "memory/modules.rs",
         says: "SourceModule::runtime_of(&module.component) == Some(digest)",
