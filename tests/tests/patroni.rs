@@ -5,7 +5,7 @@
 //! `SEGNO_WORKFLOWS` sets the number of orders (60), `SEGNO_SEED` repeats a run's draws. The long
 //! form has 400 orders.
 
-use std::{process::Command, thread};
+use std::{collections::BTreeSet, process::Command, thread};
 
 use futures::future::try_join_all;
 use segno_api::model::StartInvocation;
@@ -100,7 +100,7 @@ async fn fail_over(servers: &PatroniGroup, url: &str, has_two: bool) {
             reached.send_replace(number);
             group.env.runtime.sleep(Millis(1_500)).await;
             let changed = group.env.clock.now();
-            let (led, pauses) = thread::scope(|scope| {
+            let (led, pauses, missing) = thread::scope(|scope| {
                 let changing = scope.spawn(|| {
                     match number {
                         0 => servers.kill_leader(),
@@ -110,15 +110,18 @@ async fn fail_over(servers: &PatroniGroup, url: &str, has_two: bool) {
                 });
                 // Of the executions in the other database.
                 let mut pauses = Vec::new();
+                let mut missing = BTreeSet::new();
                 block_in_place(|| {
                     while has_two && !changing.is_finished() {
                         let id = elsewhere.next().expect("there are enough");
                         let begun = group.env.clock.now();
                         Handle::current().block_on(commit(&group, &id));
                         pauses.push(group.env.clock.now().since(begun));
+                        let ready = Handle::current().block_on(group.client(0).ready());
+                        missing.extend(ready.expect("one database takes writes").missing);
                     }
                 });
-                (changing.join().expect("they change places"), pauses)
+                (changing.join().expect("they change places"), pauses, missing)
             });
             if has_two {
                 let longest = pauses.iter().max().copied().unwrap_or_default();
@@ -127,6 +130,8 @@ async fn fail_over(servers: &PatroniGroup, url: &str, has_two: bool) {
                     "{count} commits in the other database meanwhile, the slowest in {longest}"
                 );
                 assert!(count > 10 && longest < AWAY_MAX, "{count} commits, {longest}");
+                let named = missing.iter().all(|address| url.starts_with(address.as_str()));
+                assert!(number > 0 || missing.len() == 1 && named, "{missing:?}");
             }
             // A commit waits for the standby that the new leader has, or for Patroni to say that it
             // has none.

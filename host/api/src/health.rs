@@ -27,7 +27,8 @@ pub(crate) async fn ready(State(api): State<Api>) -> Result<Json<Readiness>, Api
     let checked = api.host.env.within(LONGEST, api.host.store.check_writes()).await;
     checked
         .ok_or(ApiError::NotReady("waiting for its store, which has not answered for 5 s"))??;
-    Ok(Json(Readiness { status: "ready".to_owned() }))
+    let missing = api.host.store.missing();
+    Ok(Json(Readiness { status: "ready".to_owned(), missing }))
 }
 
 /// Routes for connections beyond the limit: health checks only.

@@ -17,6 +17,10 @@ pub struct Health {
 pub struct Readiness {
     /// Always `ready`; a host that is not ready answers with a problem.
     pub status: String,
+    /// Addresses of databases that do not answer, of a store in several of them. Executions in
+    /// these wait, and the others go on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
 }
 
 /// The answer at the root path of a host.

@@ -96,6 +96,10 @@ impl<G: StoreGate> Store for GatedStore<G> {
         self.0.behind().check_writes().await
     }
 
+    fn missing(&self) -> Vec<String> {
+        self.0.behind().missing()
+    }
+
     async fn vacuum(&self) -> Result<bool, StoreError> {
         self.0.pass().await?;
         self.0.behind().vacuum().await

@@ -37,10 +37,17 @@ impl ReadyArgs {
         };
         let version = client.health().await?.version;
         if console.json() {
-            console.document(&json!({ "status": readiness.status, "version": version }))?;
+            let mut answer = json!({ "status": readiness.status, "version": version });
+            if !readiness.missing.is_empty() {
+                answer["missing"] = json!(readiness.missing);
+            }
+            console.document(&answer)?;
         } else {
             let status = console.paint(GREEN, &readiness.status);
             console.line(format!("{status}  {}, version {version}", client.server()))?;
+            for address in &readiness.missing {
+                console.warn(&format!("{address} does not answer: executions in it wait"));
+            }
         }
         Ok(Exit::Done)
     }

@@ -47,6 +47,11 @@ pub trait Store: Send + Sync + 'static {
     /// write is made.
     async fn check_writes(&self) -> Result<(), StoreError>;
 
+    /// The databases of a store of several that did not answer lately, by their addresses.
+    fn missing(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Returns a bounded amount of free space to the file system. Returns true if there is more.
     /// Does nothing if the database does this by itself.
     async fn vacuum(&self) -> Result<bool, StoreError>;

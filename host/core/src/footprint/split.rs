@@ -1,6 +1,6 @@
 //! Divides a footprint among the databases of a store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Footprint;
 use crate::shard::{DatabaseIndex, ShardMap};
@@ -11,6 +11,18 @@ impl Footprint {
         let Self { held_by, hosts, lanes, .. } = self;
         let (held_by, hosts, lanes) = (held_by.clone(), hosts.clone(), lanes.clone());
         *self == Self { held_by, hosts, lanes, ..Self::default() }
+    }
+
+    /// The databases of the named rows, apart from those that every database has.
+    pub fn databases(self, shards: &ShardMap) -> BTreeSet<DatabaseIndex> {
+        let (aliases, modules, hosts) = Default::default();
+        Self { aliases, modules, hosts, ..self }.split(shards, 0).into_keys().collect()
+    }
+
+    /// The first database of the rows that lie in one database. `None` if the footprint names none.
+    pub fn home(self, shards: &ShardMap) -> Option<DatabaseIndex> {
+        let (held_by, lanes) = Default::default();
+        Self { held_by, lanes, ..self }.databases(shards).pop_first()
     }
 
     /// The rows to load from each database. `home` holds what every database has: aliases, modules
@@ -114,6 +126,11 @@ mod tests {
         let shards = ShardMap::dealt(3);
         let ids: Vec<_> = (0..20).map(|n| format!("tree-{n}/1").as_str().into()).collect();
         let name = LimitName::of("m", "f");
+        let copied = Footprint { hosts: [HostName::new("h")].into(), ..Footprint::default() };
+        assert_eq!(copied.clone().home(&shards), None);
+        let third = ids.iter().find(|id| shards.promise(id) == 2).expect("one of them");
+        let named = Footprint { composites: [third.clone()].into(), ..copied };
+        assert_eq!(named.databases(&shards), [2].into(), "all databases have the host");
         let whole = Footprint {
             composites: ids.iter().cloned().collect(),
             held_by: [HostName::new("h")].into(),

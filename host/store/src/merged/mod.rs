@@ -9,6 +9,7 @@ mod call_tree;
 mod dump;
 mod modules;
 mod page;
+mod presence;
 mod read;
 mod scan;
 mod size;
@@ -20,7 +21,7 @@ mod tests;
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use futures::future::{join_all, try_join_all};
+use futures::future::try_join_all;
 use segno_core::{
     shard::{DatabaseIndex, ShardMap},
     time::Millis,
@@ -31,6 +32,7 @@ use super::{
     archive::{ArchiveError, ArchiveSink},
     current_shards::CurrentShards,
 };
+pub(crate) use presence::DatabasePresence;
 
 /// Maximum number of times that rows are read while shards move.
 const READS_MAX: u32 = 50;
@@ -41,6 +43,7 @@ pub(crate) struct MergedReads {
     members: Vec<Arc<dyn Store>>,
     shards: CurrentShards,
     databases: Option<Arc<dyn MergedDatabases>>,
+    presence: DatabasePresence,
 }
 
 /// What the databases of a store do together.
@@ -67,8 +70,9 @@ impl MergedReads {
         members: Vec<Arc<dyn Store>>,
         shards: CurrentShards,
         databases: Option<Arc<dyn MergedDatabases>>,
+        presence: DatabasePresence,
     ) -> Self {
-        Self { members, shards, databases }
+        Self { members, shards, databases, presence }
     }
 
     /// The current map.
@@ -148,14 +152,14 @@ impl MergedReads {
         .await
     }
 
-    /// Asks every database at the same time. Returns the answers of those that are not away; an
-    /// error if all are away, or if one fails otherwise.
+    /// Asks every database at the same time. Returns the answers of those that answer in time; an
+    /// error if none does, or if one fails otherwise.
     async fn present<T, F>(&self, ask: impl Fn(Arc<dyn Store>) -> F) -> Result<Vec<T>, StoreError>
     where
         F: Future<Output = Result<T, StoreError>>,
     {
         self.settled(|_| {
-            let asked = join_all(self.members.iter().cloned().map(&ask));
+            let asked = self.presence.read(|database| ask(self.members[database].clone()));
             async { self.answers_of_present(asked.await) }
         })
         .await
@@ -164,10 +168,11 @@ impl MergedReads {
     /// The answers of the databases that are not away.
     fn answers_of_present<T>(
         &self,
-        asked: Vec<Result<T, StoreError>>,
+        asked: Vec<Option<Result<T, StoreError>>>,
     ) -> Result<Vec<T>, StoreError> {
         let (mut answers, mut away) = (Vec::with_capacity(asked.len()), None);
         for (database, answer) in asked.into_iter().enumerate() {
+            let Some(answer) = answer else { continue };
             match answer.map_err(|error| self.failure_of(database, error)) {
                 Ok(answer) => answers.push(answer),
                 Err(error @ StoreError::Away { .. }) => {
@@ -229,6 +234,34 @@ impl MergedReads {
             }
             other => other,
         }
+    }
+
+    /// Asks one database after the other, first those that answer, until one has a value. All have the
+    /// same rows, apart from an interrupted change.
+    async fn any<T, F>(&self, ask: impl Fn(Arc<dyn Store>) -> F) -> Result<Option<T>, StoreError>
+    where
+        F: Future<Output = Result<Option<T>, StoreError>>,
+    {
+        let order = self.presence.order();
+        let (last, mut failed) = (order.len() - 1, None);
+        for (place, database) in order.into_iter().enumerate() {
+            let asked = ask(self.members[database].clone());
+            let answer = match place == last {
+                true => Some(asked.await),
+                false => self.presence.patient(database, asked).await,
+            };
+            match answer {
+                Some(Ok(Some(value))) => return Ok(Some(value)),
+                Some(Ok(None)) => {}
+                Some(Err(error)) => drop(failed.get_or_insert(self.failure_of(database, error))),
+                None => drop(failed.get_or_insert(self.not_in_time(database))),
+            }
+        }
+        failed.map_or(Ok(None), Err)
+    }
+
+    fn not_in_time(&self, database: DatabaseIndex) -> StoreError {
+        StoreError::Away { reason: format!("{} does not answer in time", self.name(database)) }
     }
 
     /// The name of a database in texts for people, who count from 1.

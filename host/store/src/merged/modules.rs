@@ -60,24 +60,19 @@ impl Modules for MergedReads {
     /// Every database is asked until one has the component: after an interrupted upload or removal,
     /// some do not.
     async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
-        let mut failed = None;
-        for (database, member) in self.members.iter().enumerate() {
-            match member.modules().component(digest).await {
-                Ok(Some(component)) => return Ok(Some(component)),
-                Ok(None) => {}
-                Err(error) => drop(failed.get_or_insert_with(|| self.failure_of(database, error))),
-            }
-        }
-        failed.map_or(Ok(None), Err)
+        self.any(|member| async move { member.modules().component(digest).await }).await
     }
 
     async fn named(&self, alias: &str) -> Result<Option<Digest>, StoreError> {
-        self.member(0)?.modules().named(alias).await
+        let named =
+            self.any(|member| async move { member.modules().named(alias).await.map(Some) }).await?;
+        Ok(named.flatten())
     }
 
     async fn list(&self) -> Result<Vec<ModuleRow>, StoreError> {
-        let list = self.member(0)?.modules().list().await;
-        list.map_err(|error| self.failure_of(0, error))
+        let list =
+            self.any(|member| async move { member.modules().list().await.map(Some) }).await?;
+        Ok(list.unwrap_or_default())
     }
 
     async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use futures::future::join_all;
 use segno_core::{
     budget::{Budget, Costs},
     graph::{NodeEvent, NodeRow},
@@ -12,7 +11,7 @@ use segno_core::{
     limit::{Limit, LimitName, LimitPosition, Partition, PartitionId},
     promise::{Schedule, TaskStatus},
     saga::{Fact, FactKey},
-    shard::ShardMap,
+    shard::{DatabaseIndex, ShardMap},
     snapshot::Snapshot,
     stream::{DurableStream, StreamChunk},
     time::Millis,
@@ -323,9 +322,9 @@ impl Read for MergedReads {
 
     async fn counts(&self) -> Result<StoreCounts, StoreError> {
         let mut all = StoreCounts::default();
-        let asked = self.members.iter().map(|member| member.read().counts());
-        let found = join_all(asked).await;
-        all.answered = found.iter().map(Result::is_ok).collect();
+        let ask = |database: DatabaseIndex| self.members[database].read().counts();
+        let found = self.presence.read(ask).await;
+        all.answered = found.iter().map(|answer| matches!(answer, Some(Ok(_)))).collect();
         all.in_doubt =
             self.databases.as_ref().map_or(Millis::ZERO, |databases| databases.in_doubt());
         for counts in self.answers_of_present(found)? {

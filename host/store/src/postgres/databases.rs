@@ -36,6 +36,8 @@ pub(super) struct StoreDatabase {
     pub(super) map_reader: tokio::sync::Mutex<Option<PrimaryConnection>>,
     /// The address without its password.
     pub(super) shown: String,
+    /// Age of the oldest transaction that was left prepared at the last look, in milliseconds.
+    pub(super) in_doubt: AtomicI64,
 }
 
 /// All databases of a store, in the order of its map.
@@ -44,8 +46,6 @@ pub(super) struct StoreDatabases {
     pub(super) shards: CurrentShards,
     /// The number that all databases of the store have in common.
     pub(super) store: u64,
-    /// Age of the oldest prepared transaction at the last look, in milliseconds.
-    in_doubt: AtomicI64,
 }
 
 impl StoreDatabase {
@@ -57,7 +57,7 @@ impl StoreDatabase {
 
 impl StoreDatabases {
     pub(super) fn new(all: Vec<StoreDatabase>, shards: CurrentShards, store: u64) -> Self {
-        Self { all, shards, store, in_doubt: AtomicI64::new(0) }
+        Self { all, shards, store }
     }
 
     pub(super) fn at(&self, database: DatabaseIndex) -> &StoreDatabase {
@@ -70,11 +70,6 @@ impl StoreDatabases {
 
     pub(super) fn len(&self) -> usize {
         self.all.len()
-    }
-
-    /// Remembers the age of the oldest prepared transaction.
-    pub(super) fn looked(&self, in_doubt: Millis) {
-        self.in_doubt.store(in_doubt.0, Ordering::Relaxed);
     }
 
     /// True if the store has one database.
@@ -127,7 +122,8 @@ impl MergedDatabases for StoreDatabases {
     }
 
     fn in_doubt(&self) -> Millis {
-        Millis(self.in_doubt.load(Ordering::Relaxed))
+        let ages = self.all.iter().map(|database| database.in_doubt.load(Ordering::Relaxed));
+        Millis(ages.max().unwrap_or(0))
     }
 
     async fn oldest_in_doubt(&self) -> Option<Millis> {

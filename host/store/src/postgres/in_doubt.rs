@@ -5,7 +5,11 @@
 //! a commit takes. The database that decides it tells its outcome. If it has none yet, a row there
 //! says that the transaction does not commit, and keeps the host that began it from committing late.
 
-use std::{collections::BTreeSet, fmt, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    fmt,
+    sync::{Arc, atomic::Ordering},
+};
 
 use segno_core::{
     shard::{DatabaseIndex, ShardMap},
@@ -107,30 +111,44 @@ impl InDoubtFinisher {
         closed: CancellationToken,
     ) {
         let runtime = env.runtime.clone();
-        let finisher = Self { databases, time, env, closed };
-        runtime.spawn("store in doubt", Box::pin(finisher.run()));
+        let count = databases.len();
+        let finisher = Arc::new(Self { databases, time, env, closed });
+        // A database that does not answer holds up nothing in the others.
+        for database in 0..count {
+            runtime.spawn("store in doubt", Box::pin(finisher.clone().watch(database)));
+        }
+        runtime.spawn("store moves", Box::pin(finisher.watch_moves()));
     }
 
-    async fn run(self) {
+    /// Finishes what is in doubt in a database, and reads its map, until the store is closed.
+    async fn watch(self: Arc<Self>, database: DatabaseIndex) {
+        let mut sessions = DatabaseSessions::new(&self.databases, &self.env);
+        while self.is_next().await {
+            self.databases.renew_from(database).await;
+            let oldest = self.finish(&mut sessions, database).await;
+            self.databases.at(database).in_doubt.store(oldest.0, Ordering::Relaxed);
+        }
+    }
+
+    /// Gives up moves, and removes old decisions, until the store is closed.
+    async fn watch_moves(self: Arc<Self>) {
         let mut cleaned_at = self.env.clock.now();
         let mut sessions = DatabaseSessions::new(&self.databases, &self.env);
-        loop {
-            tokio::select! {
-                biased;
-                () = self.closed.cancelled() => return,
-                () = self.env.runtime.sleep(PERIOD) => {}
-            }
-            let mut oldest = Millis::ZERO;
-            for database in 0..self.databases.len() {
-                self.databases.renew_from(database).await;
-                oldest = oldest.max(self.finish(&mut sessions, database).await);
-            }
-            self.databases.looked(oldest);
+        while self.is_next().await {
             self.end_move(&mut sessions).await;
             let now = self.env.clock.now();
             if now.since(cleaned_at) >= DECIDED {
                 cleaned_at = self.clean(&mut sessions).await.map_or(cleaned_at, |()| now);
             }
+        }
+    }
+
+    /// Waits for the next look. False if the store is closed.
+    async fn is_next(&self) -> bool {
+        tokio::select! {
+            biased;
+            () = self.closed.cancelled() => false,
+            () = self.env.runtime.sleep(PERIOD) => true,
         }
     }
 

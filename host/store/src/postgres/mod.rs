@@ -55,7 +55,7 @@ mod plans;
 
 use std::{
     hash::{BuildHasher as _, RandomState},
-    sync::Arc,
+    sync::{Arc, atomic::AtomicI64},
 };
 
 use async_trait::async_trait;
@@ -146,6 +146,7 @@ fn database(config: &PostgresConfig, opened: &OpenedDatabase, env: &Env) -> Stor
         availability: Availability::default(),
         map_reader: tokio::sync::Mutex::default(),
         shown: config.shown().to_owned(),
+        in_doubt: AtomicI64::new(0),
     }
 }
 

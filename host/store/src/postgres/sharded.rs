@@ -34,7 +34,7 @@ use super::{
 use crate::{
     CallTree, Hints, Modules, Read, Scan, Store, StoreError, WorkQueue,
     current_shards::CurrentShards,
-    merged::{MergedDatabases as _, MergedReads},
+    merged::{DatabasePresence, MergedDatabases as _, MergedReads},
 };
 
 /// Maximum time for which a command waits for a shard that is being moved.
@@ -47,6 +47,7 @@ pub struct ShardedStore {
     members: Vec<Arc<PostgresStore>>,
     pub(super) databases: Arc<StoreDatabases>,
     reads: MergedReads,
+    presence: DatabasePresence,
     /// The same store over the clients' connections; `None` in that store itself.
     for_clients: Option<Arc<Self>>,
     pub(super) time: Arc<DatabaseTime>,
@@ -101,21 +102,24 @@ impl ShardedStore {
             env.clone(),
             shared.closed.clone(),
         );
-        let of = |members: Vec<Arc<PostgresStore>>, for_clients| {
-            let stores = members.iter().map(|member| member.clone() as Arc<dyn Store>);
-            Self {
-                reads: MergedReads::new(
-                    stores.collect(),
-                    current.clone(),
-                    Some(shared.databases.clone()),
-                ),
-                members,
-                databases: shared.databases.clone(),
-                for_clients,
-                time: time.clone(),
-                env: env.clone(),
-                closed: shared.closed.clone(),
-            }
+        let stores = |members: &[Arc<PostgresStore>]| -> Vec<Arc<dyn Store>> {
+            members.iter().map(|member| member.clone() as Arc<dyn Store>).collect()
+        };
+        let presence = DatabasePresence::new(stores(&members), env.clone());
+        let of = |members: Vec<Arc<PostgresStore>>, for_clients| Self {
+            reads: MergedReads::new(
+                stores(&members),
+                current.clone(),
+                Some(shared.databases.clone()),
+                presence.clone(),
+            ),
+            members,
+            presence: presence.clone(),
+            databases: shared.databases.clone(),
+            for_clients,
+            time: time.clone(),
+            env: env.clone(),
+            closed: shared.closed.clone(),
         };
         let clients = members.iter().filter_map(|member| member.for_clients.clone()).collect();
         Ok(Arc::new(of(members, Some(Arc::new(of(clients, None))))))
@@ -189,11 +193,12 @@ impl ShardedStore {
             .ok_or_else(|| StoreError::Unavailable { reason: UNKNOWN_DATABASE.to_owned() })
     }
 
-    /// The database where commands begin: the first of those whose rows they name.
+    /// The database where commands begin: the first of those whose rows they name. All have the
+    /// modules, aliases and hosts.
     fn home(&self, commands: &[Command]) -> DatabaseIndex {
         let mut named = Footprint::default();
         commands.iter().for_each(|command| named.merge(footprint(command)));
-        named.split(&self.databases.shards(), 0).into_keys().next().unwrap_or(0)
+        named.home(&self.databases.shards()).unwrap_or(0)
     }
 
     /// Waits while a shard that the commands name is moved.
@@ -236,29 +241,29 @@ impl ShardedStore {
         if parts.is_empty() {
             parts.insert(0, (Vec::new(), Vec::new()));
         }
-        let beats = parts.into_iter().map(|(database, (places, items))| {
+        if let Some(unknown) = parts.keys().find(|database| **database >= self.members.len()) {
+            self.member(*unknown)?;
+        }
+        let databases: Vec<_> = parts.keys().copied().collect();
+        let replies = self.presence.send(&databases, |database| {
+            let items = parts.get(&database).map(|(_, items)| items.clone()).unwrap_or_default();
             let command = Command::TaskHeartbeat { holder: holder.clone(), items };
-            let member = self.member(database);
-            async move {
-                match member {
-                    Ok(member) => (places, member.execute_locally(vec![command]).await),
-                    Err(error) => (places, Err(error)),
-                }
-            }
+            self.members[database].execute_locally(vec![command])
         });
         let mut results = vec![HeartbeatResult::Unanswered; count];
         let (mut refused, mut failed, mut is_answered) = (None, None, false);
-        for (places, reply) in join_all(beats).await {
-            match reply.map(|replies| replies.into_iter().next()) {
-                Ok(Some(Reply::Heartbeat(beats))) => {
+        for (database, reply) in replies.await.into_iter().enumerate() {
+            let places = parts.remove(&database).map(|(places, _)| places).unwrap_or_default();
+            match reply.map(|reply| reply.map(|replies| replies.into_iter().next())) {
+                Some(Ok(Some(Reply::Heartbeat(beats)))) => {
                     is_answered = true;
                     for (place, beat) in places.into_iter().zip(beats) {
                         results[place] = beat;
                     }
                 }
-                Ok(Some(other)) => refused = Some(other),
-                Ok(None) => {}
-                Err(error) => failed = Some(error),
+                Some(Ok(Some(other))) => refused = Some(other),
+                Some(Err(error)) => failed = Some(error),
+                Some(Ok(None)) | None => {}
             }
         }
         match (refused, failed) {
@@ -270,10 +275,11 @@ impl ShardedStore {
 
     /// Executes a command on what a worker holds, in each database by itself.
     async fn everywhere(&self, command: Command) -> Result<Reply, StoreError> {
-        let each = self.members.iter().map(|member| member.execute_locally(vec![command.clone()]));
-        let mut merged: Option<Reply> = None;
-        let mut failed = None;
-        for replies in join_all(each).await {
+        let ask =
+            |database: DatabaseIndex| self.members[database].execute_locally(vec![command.clone()]);
+        let databases: Vec<_> = (0..self.members.len()).collect();
+        let (mut merged, mut failed): (Option<Reply>, _) = (None, None);
+        for replies in self.presence.send(&databases, ask).await.into_iter().flatten() {
             let reply = match replies {
                 Ok(replies) => replies.into_iter().next(),
                 Err(error) => {
@@ -352,15 +358,20 @@ impl Store for ShardedStore {
 
     /// Checks that one of the databases takes writes: the executions in it go on.
     async fn check_writes(&self) -> Result<(), StoreError> {
-        let checks = join_all(self.members.iter().map(|member| member.check_writes())).await;
+        let checks = self.presence.read(|database| self.members[database].check_writes()).await;
         let mut refused = Ok(());
-        for check in checks {
+        for check in checks.into_iter().flatten() {
             match check {
                 Ok(()) => return Ok(()),
                 Err(error) => refused = Err(error),
             }
         }
         refused
+    }
+
+    fn missing(&self) -> Vec<String> {
+        let missing = self.presence.left_out();
+        missing.map(|database| self.databases.at(database).shown.clone()).collect()
     }
 
     async fn vacuum(&self) -> Result<bool, StoreError> {

@@ -209,6 +209,8 @@ async fn reads_find_everything_while_shards_move() {
         loop {
             let rows = other.read().promises(&ids).await.expect("rows");
             assert!(rows.iter().all(Option::is_some), "one was not found: {rows:?}");
+            let id = &ids[reads % ids.len()];
+            assert!(other.read().promise(id).await.expect("a read").is_some(), "{id}");
             let list = other.read().find(&filter).await.expect("a list");
             let listed: BTreeSet<_> = list.items.iter().map(|row| row.promise.id()).collect();
             assert_eq!((listed.len(), list.items.len()), (ids.len(), ids.len()), "each once");

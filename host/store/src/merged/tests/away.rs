@@ -1,6 +1,6 @@
 //! One database does not answer.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, future, sync::Arc};
 
 use async_trait::async_trait;
 use segno_core::{
@@ -21,7 +21,7 @@ use segno_core::{
 };
 use segno_env::Clock as _;
 
-use super::{parts, scripted, stores};
+use super::{merged, parts, scripted, stores};
 use crate::{
     AdmittedFilter, CallTree, ChildRow, DueWork, EventPosition, EventRow, ExaminedPage,
     ExecutionHistory, GatherError, GatherSelection, GatherSink, InvocationFilter, InvocationRow,
@@ -31,11 +31,16 @@ use crate::{
     Store, StoreCounts, StoreError, TreeNeighbours, WaitEdges, WorkQueue,
     archive::{ArchiveError, ArchiveSink},
     current_shards::CurrentShards,
-    merged::MergedReads,
+    tests::env,
 };
 
-/// A database that never answers.
-struct Unreachable;
+/// A database that cannot be reached.
+enum Unreachable {
+    /// Every request fails.
+    Refuses,
+    /// No request is answered.
+    Hangs,
+}
 
 fn away() -> StoreError {
     StoreError::Away { reason: "connection refused".to_owned() }
@@ -47,6 +52,9 @@ macro_rules! fails {
         #[async_trait]
         impl $part for Unreachable {
             $(async fn $name(&self, $(_: $type),*) -> $answer {
+                if matches!(self, Self::Hangs) {
+                    future::pending::<()>().await;
+                }
                 Err(away().into())
             })*
         }
@@ -182,8 +190,8 @@ async fn one_database_is_away() {
     let (parts, map) = parts(&whole, 3);
     let (mut present, mut members) = (parts.clone(), stores(parts));
     present.remove(AWAY);
-    members[AWAY] = Arc::new(Unreachable);
-    let merged = MergedReads::new(members, CurrentShards::new(map.clone()), None);
+    members[AWAY] = Arc::new(Unreachable::Refuses);
+    let merged = merged(members, CurrentShards::new(map.clone()));
     let now = clock.now() + Millis(60_000);
 
     let due = merged.work_queue().due(now, 1_000).await.expect("what is due elsewhere");
@@ -237,11 +245,38 @@ async fn one_database_is_away() {
 
 #[tokio::test]
 async fn all_databases_are_away() {
-    let members: Vec<Arc<dyn Store>> = vec![Arc::new(Unreachable), Arc::new(Unreachable)];
+    let members: Vec<Arc<dyn Store>> =
+        vec![Arc::new(Unreachable::Refuses), Arc::new(Unreachable::Refuses)];
     let map = ShardMap::dealt(2);
-    let merged = MergedReads::new(members, CurrentShards::new(map), None);
+    let merged = merged(members, CurrentShards::new(map));
     let due = merged.work_queue().due(Timestamp(0), 1).await;
     assert!(matches!(due, Err(StoreError::Away { .. })), "{due:?}");
     let counts = merged.read().counts().await;
     assert!(matches!(counts, Err(StoreError::Away { .. })), "{counts:?}");
+}
+
+/// Nothing waits for a database that has not answered for a second.
+#[tokio::test(start_paused = true)]
+async fn a_database_that_hangs_is_left_out() {
+    let (whole, clock) = scripted(3, 300).await;
+    let (parts, map) = parts(&whole, 3);
+    let mut members = stores(parts.clone());
+    // The one that is asked first for what all have.
+    members[0] = Arc::new(Unreachable::Hangs);
+    let merged = merged(members, CurrentShards::new(map));
+    let (queue, now) = (merged.work_queue(), clock.now() + Millis(60_000));
+    let mut expected = 0;
+    for part in &parts[1..] {
+        expected += part.work_queue().due(now, 1_000).await.expect("what is due").commands.len();
+    }
+    let asking = async {
+        for _ in 0..3 {
+            let due = queue.due(now, 1_000).await.expect("what is due elsewhere");
+            assert_eq!(due.commands.len(), expected);
+            assert!(merged.modules().named("shop").await.expect("an answer").is_some());
+        }
+    };
+    env(&clock).within(Millis(1_100), asking).await.expect("the first read alone waits");
+    let counts = merged.read().counts().await.expect("counts");
+    assert_eq!(counts.answered, [false, true, true]);
 }

@@ -23,13 +23,13 @@ use segno_core::{
 };
 use segno_env::{Clock as _, HandClock};
 
-use super::MergedReads;
+use super::{DatabasePresence, MergedReads};
 use crate::{
     CallTree, MemoryStore, Modules, Read, Scan, Store, StoreError, WorkQueue,
     conformance::{dice::Dice, script},
     current_shards::CurrentShards,
     tests::{
-        create, deploy, memory,
+        create, deploy, env, memory,
         work::{acquire, fence, run},
     },
 };
@@ -88,7 +88,13 @@ fn parts(whole: &MemoryStore, databases: u16) -> (Vec<Arc<MemoryStore>>, ShardMa
 /// The same content in this number of databases.
 fn divided(whole: &MemoryStore, databases: u16) -> MergedReads {
     let (parts, map) = parts(whole, databases);
-    MergedReads::new(stores(parts), CurrentShards::new(map), None)
+    merged(stores(parts), CurrentShards::new(map))
+}
+
+/// Reads of these databases.
+fn merged(members: Vec<Arc<dyn Store>>, shards: CurrentShards) -> MergedReads {
+    let presence = DatabasePresence::new(members.clone(), env(&HandClock::new()));
+    MergedReads::new(members, shards, None, presence)
 }
 
 fn stores(parts: Vec<Arc<MemoryStore>>) -> Vec<Arc<dyn Store>> {

@@ -12,7 +12,7 @@ use segno_core::{
 };
 use segno_env::{Clock as _, HandClock};
 
-use super::stores;
+use super::{merged, stores};
 use crate::{
     MemoryStore, Modules as _, NewModule, Store as _, conformance::facts,
     current_shards::CurrentShards, merged::MergedReads, tests::memory,
@@ -22,8 +22,7 @@ const DIGEST: Digest = Digest([7; 32]);
 
 fn databases(clock: &Arc<HandClock>) -> (Vec<Arc<MemoryStore>>, MergedReads) {
     let members: Vec<_> = (0..3).map(|_| memory(clock, &Config::default())).collect();
-    let merged =
-        MergedReads::new(stores(members.clone()), CurrentShards::new(ShardMap::dealt(3)), None);
+    let merged = merged(stores(members.clone()), CurrentShards::new(ShardMap::dealt(3)));
     (members, merged)
 }
 

@@ -21,7 +21,6 @@ use crate::{
     conformance::new,
     current_shards::CurrentShards,
     examine_pages,
-    merged::MergedReads,
     tests::{
         conformance::row_reads,
         create, deploy, memory,
@@ -167,7 +166,7 @@ async fn a_new_map_leads_to_another_database() {
     let (parts, map) = parts(&whole, 2);
     let home = map.promise(&"a".into());
     let shards = CurrentShards::new(map.clone());
-    let merged = MergedReads::new(stores(parts), shards.clone(), None);
+    let merged = super::merged(stores(parts), shards.clone());
     let is_found = async || merged.read().promise(&"a".into()).await.expect("a read").is_some();
     assert!(is_found().await);
     let places = vec![1 - home as u16; map.places.len()];

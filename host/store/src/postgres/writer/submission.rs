@@ -59,7 +59,7 @@ impl Submission {
 
 fn databases(commands: &[FootprintedCommand], shards: &ShardMap) -> u64 {
     let named = commands.iter().map(FootprintedCommand::named);
-    let of = named.flat_map(|named| named.clone().split(shards, 0).into_keys());
+    let of = named.flat_map(|named| named.clone().databases(shards));
     of.fold(0, |bits, database| bits | 1 << database)
 }
 
