@@ -148,6 +148,12 @@ impl Victims {
                     cluster.up().expect("the database comes back");
                 });
             }
+            Fault::Away => {
+                let (cluster, _) = self.any_cluster(chance);
+                tokio::task::block_in_place(|| cluster.crash());
+                self.sleep(LEASE + chance.length(500, 3_000)).await;
+                tokio::task::block_in_place(|| cluster.up().expect("the database comes back"));
+            }
             Fault::Move => self.move_shard(chance).await?,
         }
         Ok(())

@@ -53,13 +53,15 @@ pub enum Fault {
     Drop,
     /// The database ends as if its machine had crashed, and restarts.
     Crash,
+    /// A database is away past the lease.
+    Away,
     /// A shard moves to another database; half of the movers are killed.
     Move,
 }
 
 impl Fault {
     /// All kinds.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Kill,
         Self::Death,
         Self::Pause,
@@ -71,6 +73,7 @@ impl Fault {
         Self::Disk,
         Self::Drop,
         Self::Crash,
+        Self::Away,
         Self::Move,
     ];
 
@@ -84,7 +87,7 @@ impl Fault {
             // With several hosts, a data directory holds no state of executions, and the database
             // provides the time.
             Self::Forward | Self::Back | Self::Disk => hosts == 1,
-            Self::Drop | Self::Crash => hosts > 1,
+            Self::Drop | Self::Crash | Self::Away => hosts > 1,
             Self::Move => databases > 1,
             Self::Kill | Self::Death | Self::Pause | Self::Stop | Self::Cut | Self::Ledger => true,
         }
@@ -104,6 +107,7 @@ impl Fault {
             Self::Disk => "disk",
             Self::Drop => "drop",
             Self::Crash => "crash",
+            Self::Away => "away",
             Self::Move => "move",
         }
     }

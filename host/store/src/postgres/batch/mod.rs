@@ -284,6 +284,8 @@ impl<'a> WriteBatch<'a> {
         if self.parts.len() > 1 {
             for part in &mut self.parts {
                 let database = part.database;
+                let read = part.read_again(&mut self.cache).await;
+                read.map_err(CommitFailure::at(database))?;
                 let is_elsewhere = |id: &PromiseId| self.shards.promise(id) != database;
                 let checked = part.check_crossings(&self.cache, is_elsewhere).await;
                 checked.map_err(CommitFailure::at(database))?;

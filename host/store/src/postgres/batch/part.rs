@@ -95,6 +95,14 @@ impl<'a> BatchPart<'a> {
         self.locked.load(&mut self.transaction, cache, wanted).await
     }
 
+    /// Looks again for rows that were not found, when the locks in all databases are held.
+    pub(super) async fn read_again(&mut self, cache: &mut Cache) -> Result<(), LoadFailure> {
+        match self.locked.misses_rows() {
+            true => self.locked.read_again(&mut self.transaction, cache).await,
+            false => Ok(()),
+        }
+    }
+
     /// Checks that callbacks to other databases are as they were read.
     pub(super) async fn check_crossings(
         &mut self,

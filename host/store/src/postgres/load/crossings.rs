@@ -3,10 +3,15 @@
 //! Both databases hold such a callback. It is added under the lock of the awaited promise, and
 //! changed under the lock of the awaiter's task, which lies in another database than the awaited
 //! promise. So it is read again when a batch holds its locks in all databases.
+//!
+//! A transaction over several databases is to be seen in one of them before it is in the next, where
+//! it is prepared. A batch that joins both waits for the locks of rows that exist. A row that the
+//! transaction inserts cannot be locked, so rows that were not found are looked up again when all
+//! locks are held, and nothing that was prepared before is left.
 
 use std::collections::BTreeSet;
 
-use segno_core::id::PromiseId;
+use segno_core::{footprint::Footprint, id::PromiseId};
 use sqlx::{Executor as _, PgConnection, Row as _, postgres::PgRow};
 
 use super::{LoadFailure, LockedRows, lock::escaped};
@@ -79,6 +84,27 @@ impl LockedRows {
             true => Ok(()),
             false => Err(LoadFailure::LockFirst(Box::default())),
         }
+    }
+
+    /// True if the decision may rest on rows that do not exist. They cannot be locked.
+    pub(in crate::postgres) fn misses_rows(&self) -> bool {
+        let mut names = self.asked_names.iter().zip(&self.named);
+        names.any(|(asked, locked)| !asked.is_subset(locked))
+            || self.promises.values().any(Option::is_none)
+    }
+
+    /// Reads everything that is not locked again, as of an instant at which all transactions are to
+    /// be seen here that are to be seen in another database.
+    ///
+    /// # Errors
+    /// [`LoadFailure::LockFirst`] if a row exists that was not found before.
+    pub(in crate::postgres) async fn read_again(
+        &mut self,
+        connection: &mut PgConnection,
+        cache: &mut Cache,
+    ) -> Result<(), LoadFailure> {
+        self.wait_for_prepared(connection).await?;
+        self.load(connection, cache, Footprint::default()).await
     }
 
     /// Waits until what is prepared in this database is committed or rolled back. A limit guards
