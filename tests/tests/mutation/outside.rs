@@ -90,6 +90,14 @@ pub(super) const STORES: &[Mutation] = &[
         killer: "reads_find_everything_while_shards_move",
     },
     Mutation {
+        what: "a row that is still prepared in another database is missed",
+        file: "postgres/load/crossings.rs",
+        says: "self.wait_for_prepared(connection).await?;\n        self.load(connection, cache, Footprint::default()).await",
+        would_say: "drop((connection, cache));\n        Ok(())",
+        tests: DATABASES,
+        killer: "a_row_that_is_still_prepared_is_not_missed",
+    },
+    Mutation {
         what: "callbacks between databases are not exported",
         file: "postgres/archive_merge.rs",
         says: "Some([*numbers.get(awaited)?,",

@@ -359,6 +359,48 @@ async fn what_a_dead_host_left_in_the_middle_is_finished() {
     store.close().await;
 }
 
+/// The first execution of an object is committed in the database of the object's queue, and still
+/// prepared in its own. The next one waits for it all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_that_is_still_prepared_is_not_missed() {
+    let Some(databases) = databases(2) else { return };
+    let (clock, engine) = (HandClock::new(), Config::default());
+    let model = memory(&clock, &engine);
+    let store = sharded(&databases, &clock, &engine).await.expect("it opens");
+    deploy(&*model).await;
+    deploy(&*store).await;
+    let map = store.shards();
+    let queue = map.object(&ObjectId::from("shop/Cart@ada"));
+    let ids = (0..).map(|n| format!("order-{n}"));
+    let mut elsewhere = ids.filter(|id| map.promise(&PromiseId::from(id.as_str())) != queue);
+    let [first, second] = [(); 2].map(|()| elsewhere.next().expect("one of them"));
+    let run = |id: &str| create(id, &[("target", "wasm://shop/Cart@ada/add")]);
+    for host in [&*model as &dyn Store, &*store] {
+        host.execute(vec![run(&first)]).await.expect("it is the first");
+    }
+    compare_rows(&*model, &*store, "the first").await;
+
+    let own = &databases[1 - queue];
+    let store_number = own.sql("SELECT store FROM shards");
+    let store_number: i64 = store_number.trim().parse().expect("a number");
+    let name = format!("segno:{:016x}:{queue}:{:016x}", store_number.cast_unsigned(), 9);
+    databases[queue]
+        .sql(&format!("INSERT INTO decisions (gid, committed, at) VALUES ('{name}', 1, 0)"));
+    let tables = ["promises", "tasks", "outbox"];
+    let keep = tables.map(|table| format!("CREATE TABLE kept_{table} AS SELECT * FROM {table};"));
+    let drop = ["outbox", "tasks", "promises"].map(|table| format!("DELETE FROM {table};"));
+    own.sql(&[keep.concat(), drop.concat()].concat());
+    let put = tables.map(|table| format!("INSERT INTO {table} SELECT * FROM kept_{table};"));
+    let prepared = 1 - queue;
+    own.sql(&format!("BEGIN; {} PREPARE TRANSACTION '{name}.{prepared}'", put.concat()));
+
+    for host in [&*model as &dyn Store, &*store] {
+        host.execute(vec![run(&second)]).await.expect("it joins the queue");
+    }
+    compare_rows(&*model, &*store, "the second waits for the first").await;
+    store.close().await;
+}
+
 /// Runs a script on both stores.
 async fn walk(model: &dyn Store, store: &dyn Store, clock: &Arc<HandClock>, seed: u64, steps: u32) {
     let mut dice = Dice::new(seed);
