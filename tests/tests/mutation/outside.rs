@@ -86,8 +86,8 @@ pub(super) const STORES: &[Mutation] = &[
         file: "merged/mod.rs",
         says: "            if now.places == map.places {\n",
         would_say: "            if now.epoch >= map.epoch {\n",
-        tests: DATABASES,
-        killer: "reads_find_everything_while_shards_move",
+        tests: "merged::",
+        killer: "a_read_looks_again_where_its_rows_are",
     },
     Mutation {
         what: "a row that is still prepared in another database is missed",

@@ -3,6 +3,7 @@
 
 mod away;
 mod modules;
+mod moving;
 mod paging;
 mod pieces;
 mod rows;
