@@ -961,6 +961,11 @@ export interface QueryAnswer {
 
 /** The answer of `GET /ready`: the store answers and the host takes work. */
 export interface Readiness {
+  /**
+   * Addresses of databases that do not answer, of a store in several of them. Executions in
+   * these wait, and the others go on.
+   */
+  missing?: string[] | undefined;
   /** Always `ready`; a host that is not ready answers with a problem. */
   status: string;
 }

@@ -1091,6 +1091,10 @@ class QueryAnswer(TypedDict):
 class Readiness(TypedDict):
     """The answer of `GET /ready`: the store answers and the host takes work."""
 
+    missing: NotRequired[list[str]]
+    """Addresses of databases that do not answer, of a store in several of them. Executions in
+    these wait, and the others go on.
+    """
     status: str
     """Always `ready`; a host that is not ready answers with a problem."""
 
