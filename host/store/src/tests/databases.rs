@@ -114,15 +114,21 @@ async fn a_host_with_an_old_map_writes_to_the_right_database() {
     let map = one.shards();
     let ids = (0..).map(|n| format!("order-{n}"));
     let ids = ids.filter(|id| map.promise(&PromiseId::from(id.as_str())) == 0);
-    for id in ids.take(3) {
+    // A host reads the map every second, sometimes just after the move.
+    let mut old_maps = 0;
+    for id in ids.take(8) {
         let (shard, id) = (map.shard(&id), PromiseId::from(&*id));
         one.move_shard(shard as u16, 1).await.expect("it moves");
-        assert!(two.shards().epoch < one.shards().epoch, "it has not read the map again");
+        old_maps += u32::from(two.shards().epoch < one.shards().epoch);
         let made = two.execute(vec![create(id.as_str(), &[])]).await.expect("it writes");
         assert!(matches!(made[..], [Reply::Promise { .. }]), "{made:?}");
         let found = one.read().promise(&id).await.expect("a read");
         assert!(found.is_some(), "{id} was written to the former database");
+        if old_maps == 2 {
+            break;
+        }
     }
+    assert!(old_maps > 0, "it has always read the map again");
     one.close().await;
     two.close().await;
 }
