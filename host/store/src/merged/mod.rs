@@ -46,7 +46,7 @@ pub(crate) struct MergedReads {
     presence: DatabasePresence,
 }
 
-/// What the databases of a store do together.
+/// Actions on all databases of a store.
 #[async_trait]
 pub(crate) trait MergedDatabases: Send + Sync {
     /// Advances the map that the host knows, if there is a newer one.

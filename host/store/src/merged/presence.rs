@@ -1,5 +1,5 @@
-//! Which databases answer in time. One that does not is left out until it answers again, so that it
-//! does not hold up the work of the others.
+//! The databases that answer in time. Reads leave out the others until they answer again, so that
+//! no work waits for them.
 
 use std::sync::{
     Arc,

@@ -24,7 +24,7 @@ const NUMBERS: &str = "SELECT id, n FROM promises WHERE id = ANY($1::text[])";
 /// Number of ids in one statement.
 const IDS_MAX: usize = 10_000;
 
-/// What becomes of the rows of a table.
+/// The way in which the rows of a table come into the archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TableMerge {
     /// All databases have the same rows.
@@ -224,8 +224,7 @@ impl MergedRows<'_> {
 
 /// For each database, the numbers of its modules in the first one.
 fn renumbered_modules(databases: Vec<Vec<(Vec<u8>, i64)>>) -> Vec<HashMap<i64, i64>> {
-    let first: HashMap<Vec<u8>, i64> =
-        databases.first().cloned().unwrap_or_default().into_iter().collect();
+    let first: HashMap<Vec<u8>, i64> = databases.iter().take(1).flatten().cloned().collect();
     let renumbered = |modules: Vec<(Vec<u8>, i64)>| {
         let number = |(digest, n): (Vec<u8>, i64)| Some((n, *first.get(&digest)?));
         modules.into_iter().filter_map(number).collect()

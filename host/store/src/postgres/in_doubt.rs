@@ -125,8 +125,10 @@ impl InDoubtFinisher {
         let mut sessions = DatabaseSessions::new(&self.databases, &self.env);
         while self.is_next().await {
             self.databases.renew_from(database).await;
-            let oldest = self.finish(&mut sessions, database).await;
-            self.databases.at(database).in_doubt.store(oldest.0, Ordering::Relaxed);
+            // What was in doubt stays so while its database does not answer.
+            if let Some(oldest) = self.finish(&mut sessions, database).await {
+                self.databases.at(database).in_doubt.store(oldest.0, Ordering::Relaxed);
+            }
         }
     }
 
@@ -153,10 +155,14 @@ impl InDoubtFinisher {
     }
 
     /// Finishes what is in doubt in a database. Returns the age of the oldest transaction that is
-    /// prepared and could not be finished.
-    async fn finish(&self, sessions: &mut DatabaseSessions<'_>, database: DatabaseIndex) -> Millis {
+    /// prepared and could not be finished. `None` if the database does not answer.
+    async fn finish(
+        &self,
+        sessions: &mut DatabaseSessions<'_>,
+        database: DatabaseIndex,
+    ) -> Option<Millis> {
         let mut oldest = Millis::ZERO;
-        for (text, age) in sessions.prepared(database).await.unwrap_or_default() {
+        for (text, age) in sessions.prepared(database).await? {
             if age < IN_DOUBT_MS {
                 continue;
             }
@@ -170,7 +176,7 @@ impl InDoubtFinisher {
                 None => oldest = oldest.max(Millis(age)),
             }
         }
-        oldest
+        Some(oldest)
     }
 
     /// Finishes a prepared transaction. Returns true if it is committed; `None` if it cannot be
