@@ -305,6 +305,7 @@ impl ServeArgs {
                 PostgresConfig::new(address).map_err(|error| CliError::Usage(error.to_string()))?;
             config.notify = !self.no_notify;
             config.start_wait = Millis::seconds(self.store_wait.into());
+            config.may_be_late = true;
             Ok::<_, CliError>(config)
         };
         let addresses: Vec<StoreAddress> = self.store.iter().flat_map(StoreAddress::each).collect();

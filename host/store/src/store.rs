@@ -52,6 +52,12 @@ pub trait Store: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// The same store for lists that leave out the databases that are [`missing`](Self::missing).
+    /// `None` if the store has one database.
+    fn present(&self) -> Option<Arc<dyn Store>> {
+        None
+    }
+
     /// Returns a bounded amount of free space to the file system. Returns true if there is more.
     /// Does nothing if the database does this by itself.
     async fn vacuum(&self) -> Result<bool, StoreError>;

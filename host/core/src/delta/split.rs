@@ -18,6 +18,14 @@ pub struct DatabaseDelta {
     pub crossings: BTreeMap<(PromiseId, PromiseId), Option<bool>>,
 }
 
+impl DatabaseDelta {
+    /// True if it has no rows but incarnations of hosts.
+    pub fn is_of_hosts(&self) -> bool {
+        let delta = Delta { hosts: self.delta.hosts.clone(), ..Delta::default() };
+        *self == Self { delta, ..Self::default() }
+    }
+}
+
 impl Delta {
     /// The rows to write to each database. Aliases and hosts are in every database. Removed
     /// promises are not included.
@@ -130,7 +138,7 @@ impl Delta {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::HostName;
+    use crate::id::{Digest, HostName};
 
     #[test]
     fn a_callback_that_crosses_is_written_to_both_databases() {
@@ -149,6 +157,10 @@ mod tests {
         assert!(parts[&1].delta.is_empty());
         assert_eq!(delta.clone().split(&ShardMap::single())[&0].delta, delta);
         let hosts = Delta { hosts: [(HostName::new("h"), 3)].into(), ..Delta::default() };
-        assert_eq!(hosts.split(&shards).len(), 2, "every database knows every host");
+        let parts = hosts.split(&shards);
+        assert_eq!(parts.len(), 2, "every database knows every host");
+        assert!(parts.values().all(DatabaseDelta::is_of_hosts));
+        let delta = Delta { aliases: [("a".into(), Digest([0; 32]))].into(), ..Delta::default() };
+        assert!(!delta.split(&shards)[&0].is_of_hosts());
     }
 }

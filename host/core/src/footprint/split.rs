@@ -13,16 +13,21 @@ impl Footprint {
         *self == Self { held_by, hosts, lanes, ..Self::default() }
     }
 
+    /// True if it names no rows but those that a start of a host reads in any database.
+    pub fn is_of_hosts(&self) -> bool {
+        self.lanes.is_empty() && self.is_of_anywhere()
+    }
+
     /// The databases of the named rows, apart from those that every database has.
     pub fn databases(self, shards: &ShardMap) -> BTreeSet<DatabaseIndex> {
         let (aliases, modules, hosts) = Default::default();
         Self { aliases, modules, hosts, ..self }.split(shards, 0).into_keys().collect()
     }
 
-    /// The first database of the rows that lie in one database. `None` if the footprint names none.
-    pub fn home(self, shards: &ShardMap) -> Option<DatabaseIndex> {
+    /// The databases of the rows that lie in one database each.
+    pub fn homes(self, shards: &ShardMap) -> BTreeSet<DatabaseIndex> {
         let (held_by, lanes) = Default::default();
-        Self { held_by, lanes, ..self }.databases(shards).pop_first()
+        Self { held_by, lanes, ..self }.databases(shards)
     }
 
     /// The rows to load from each database. `home` holds what every database has: aliases, modules
@@ -127,7 +132,8 @@ mod tests {
         let ids: Vec<_> = (0..20).map(|n| format!("tree-{n}/1").as_str().into()).collect();
         let name = LimitName::of("m", "f");
         let copied = Footprint { hosts: [HostName::new("h")].into(), ..Footprint::default() };
-        assert_eq!(copied.clone().home(&shards), None);
+        assert_eq!(copied.clone().homes(&shards), [].into());
+        assert!(copied.is_of_hosts());
         let third = ids.iter().find(|id| shards.promise(id) == 2).expect("one of them");
         let named = Footprint { composites: [third.clone()].into(), ..copied };
         assert_eq!(named.databases(&shards), [2].into(), "all databases have the host");
@@ -140,6 +146,9 @@ mod tests {
             aliases: ["a".into()].into(),
             ..Footprint::default()
         };
+        assert!(!whole.is_of_hosts() && !whole.is_of_anywhere());
+        let lanes = Footprint { lanes: whole.lanes.clone(), ..Footprint::default() };
+        assert!(!lanes.is_of_hosts() && lanes.is_of_anywhere());
         let parts = whole.clone().split(&shards, 1);
         assert_eq!(parts.len(), 3);
         let mut again = Footprint::default();

@@ -48,7 +48,7 @@ impl CallTree for MergedReads {
             let ask = |member: Arc<dyn Store>, ids: Vec<PromiseId>| async move {
                 member.call_tree().neighbours(&ids, 0, awaits).await
             };
-            return self.grouped(ids, ShardMap::promise, ask).await;
+            return self.grouped(ids, ShardMap::promise, ask, None).await;
         }
         let found = self
             .all(|member| async move { member.call_tree().neighbours(ids, count, awaits).await })

@@ -44,6 +44,8 @@ pub(crate) struct MergedReads {
     shards: CurrentShards,
     databases: Option<Arc<dyn MergedDatabases>>,
     presence: DatabasePresence,
+    /// True if lists leave out databases that are away.
+    is_partial: bool,
 }
 
 /// Actions on all databases of a store.
@@ -72,7 +74,12 @@ impl MergedReads {
         databases: Option<Arc<dyn MergedDatabases>>,
         presence: DatabasePresence,
     ) -> Self {
-        Self { members, shards, databases, presence }
+        Self { members, shards, databases, presence, is_partial: false }
+    }
+
+    /// The same reads, with lists that leave out databases that are away.
+    pub(crate) fn partial(self) -> Self {
+        Self { is_partial: true, ..self }
     }
 
     /// The current map.
@@ -137,11 +144,23 @@ impl MergedReads {
         })
     }
 
+    /// Asks every database at the same time, for a list.
+    async fn listed<T, F>(&self, ask: impl Fn(Arc<dyn Store>) -> F) -> Result<Vec<T>, StoreError>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        if self.is_partial { self.present(ask).await } else { self.all(ask).await }
+    }
+
     /// Asks every database at the same time. Returns the answers in the order of the databases.
     async fn all<T, F>(&self, ask: impl Fn(Arc<dyn Store>) -> F) -> Result<Vec<T>, StoreError>
     where
         F: Future<Output = Result<T, StoreError>>,
     {
+        // Nothing is gained by asking the others.
+        if let Some(database) = self.presence.left_out().next() {
+            return Err(self.not_in_time(database));
+        }
         self.settled(|_| {
             let asked = self.members.iter().enumerate().map(|(database, member)| {
                 let answer = ask(member.clone());
@@ -189,11 +208,13 @@ impl MergedReads {
     }
 
     /// Asks each database for its part of `asked`, and returns the answers in the order of `asked`.
+    /// If lists leave out databases, `absent` is the answer for one that is away.
     async fn grouped<T: Clone, A, F>(
         &self,
         asked: &[T],
         database: impl Fn(&ShardMap, &T) -> DatabaseIndex,
         ask: impl Fn(Arc<dyn Store>, Vec<T>) -> F,
+        absent: Option<fn() -> A>,
     ) -> Result<Vec<A>, StoreError>
     where
         F: Future<Output = Result<Vec<A>, StoreError>>,
@@ -208,9 +229,16 @@ impl MergedReads {
             for (database, places) in groups {
                 let part = places.iter().map(|place| asked[*place].clone()).collect();
                 let answers = ask(self.member(database)?.clone(), part);
+                let absent = absent.filter(|_| self.is_partial);
                 asking.push(async move {
-                    let answers =
-                        answers.await.map_err(|error| self.failure_of(database, error))?;
+                    let answers = match (answers.await, absent) {
+                        (Err(StoreError::Away { .. }), Some(absent)) => {
+                            places.iter().map(|_| absent()).collect()
+                        }
+                        (answers, _) => {
+                            answers.map_err(|error| self.failure_of(database, error))?
+                        }
+                    };
                     Ok::<_, StoreError>(places.into_iter().zip(answers))
                 });
             }
@@ -261,7 +289,7 @@ impl MergedReads {
     }
 
     fn not_in_time(&self, database: DatabaseIndex) -> StoreError {
-        StoreError::Away { reason: format!("{} does not answer in time", self.name(database)) }
+        StoreError::Away { reason: format!("{} does not answer", self.name(database)) }
     }
 
     /// The name of a database in texts for people, who count from 1.

@@ -47,13 +47,13 @@ impl DatabasePresence {
     /// The databases in the order in which they are best asked: those that answer first.
     pub(super) fn order(&self) -> Vec<DatabaseIndex> {
         let (late, here): (Vec<_>, Vec<_>) =
-            (0..self.states.len()).partition(|database| self.is_late(*database));
+            (0..self.states.len()).partition(|database| self.is_left_out(*database));
         here.into_iter().chain(late).collect()
     }
 
     /// The databases that do not answer.
     pub(crate) fn left_out(&self) -> impl Iterator<Item = DatabaseIndex> {
-        (0..self.states.len()).filter(|database| self.is_late(*database))
+        (0..self.states.len()).filter(|database| self.is_left_out(*database))
     }
 
     /// Waits for an answer as long as others would wait for the database.
@@ -98,7 +98,7 @@ impl DatabasePresence {
 
     /// Those of the databases that are not left out; all if none of them answers.
     fn present(&self, databases: &[DatabaseIndex]) -> Vec<DatabaseIndex> {
-        let here = databases.iter().copied().filter(|database| !self.is_late(*database));
+        let here = databases.iter().copied().filter(|database| !self.is_left_out(*database));
         let here: Vec<_> = here.collect();
         if here.is_empty() { databases.to_vec() } else { here }
     }
@@ -141,7 +141,8 @@ impl DatabasePresence {
         answers
     }
 
-    fn is_late(&self, database: DatabaseIndex) -> bool {
+    /// True if the database does not answer.
+    pub(crate) fn is_left_out(&self, database: DatabaseIndex) -> bool {
         self.states[database].is_late.load(Ordering::Relaxed)
     }
 
@@ -150,7 +151,7 @@ impl DatabasePresence {
     }
 
     /// Leaves out a database until it answers a read of its work.
-    fn leave_out(&self, database: DatabaseIndex) {
+    pub(crate) fn leave_out(&self, database: DatabaseIndex) {
         if self.states[database].is_late.swap(true, Ordering::Relaxed) {
             return;
         }
@@ -164,6 +165,8 @@ impl DatabasePresence {
 
     async fn probe(self, database: DatabaseIndex, member: Arc<dyn Store>) {
         let state = &self.states[database];
+        // Whoever has read without it, can see that it was left out.
+        self.env.runtime.sleep(PROBE_PAUSE).await;
         loop {
             let began = self.env.clock.elapsed();
             match member.work_queue().due(Timestamp(0), 1).await {

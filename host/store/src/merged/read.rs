@@ -34,9 +34,12 @@ impl Read for MergedReads {
     }
 
     async fn promises(&self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError> {
-        self.grouped(ids, ShardMap::promise, |member, ids| async move {
-            member.read().promises(&ids).await
-        })
+        self.grouped(
+            ids,
+            ShardMap::promise,
+            |member, ids| async move { member.read().promises(&ids).await },
+            Some(|| None),
+        )
         .await
     }
 
@@ -71,8 +74,13 @@ impl Read for MergedReads {
         of: &[(PromiseId, u32)],
     ) -> Result<Vec<ExecutionHistory>, StoreError> {
         let database = |map: &ShardMap, (id, _): &(PromiseId, u32)| map.promise(id);
-        self.grouped(of, database, |member, of| async move { member.read().histories(&of).await })
-            .await
+        self.grouped(
+            of,
+            database,
+            |member, of| async move { member.read().histories(&of).await },
+            None,
+        )
+        .await
     }
 
     /// A wait between two databases is stored in both.
@@ -101,16 +109,22 @@ impl Read for MergedReads {
     }
 
     async fn promise_sizes(&self, ids: &[PromiseId]) -> Result<Vec<PromiseSize>, StoreError> {
-        self.grouped(ids, ShardMap::promise, |member, ids| async move {
-            member.read().promise_sizes(&ids).await
-        })
+        self.grouped(
+            ids,
+            ShardMap::promise,
+            |member, ids| async move { member.read().promise_sizes(&ids).await },
+            None,
+        )
         .await
     }
 
     async fn costs(&self, ids: &[PromiseId]) -> Result<Vec<Costs>, StoreError> {
-        self.grouped(ids, ShardMap::promise, |member, ids| async move {
-            member.read().costs(&ids).await
-        })
+        self.grouped(
+            ids,
+            ShardMap::promise,
+            |member, ids| async move { member.read().costs(&ids).await },
+            None,
+        )
         .await
     }
 
@@ -200,7 +214,8 @@ impl Read for MergedReads {
         &self,
         filter: &ObjectFilter,
     ) -> Result<Page<ObjectRow, ObjectId>, StoreError> {
-        let pages = self.all(|member| async move { member.read().objects(filter).await }).await?;
+        let pages =
+            self.listed(|member| async move { member.read().objects(filter).await }).await?;
         Ok(page::merged(pages, limits::page_limit(filter.limit) as usize))
     }
 
@@ -210,7 +225,7 @@ impl Read for MergedReads {
     }
 
     async fn limits(&self, filter: &LimitFilter) -> Result<Page<LimitRow, LimitName>, StoreError> {
-        let pages = self.all(|member| async move { member.read().limits(filter).await }).await?;
+        let pages = self.listed(|member| async move { member.read().limits(filter).await }).await?;
         Ok(page::merged(pages, limits::page_limit(filter.limit) as usize))
     }
 
@@ -272,14 +287,15 @@ impl Read for MergedReads {
     }
 
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
-        let pages = self.all(|member| async move { member.read().list(filter).await }).await?;
+        let pages = self.listed(|member| async move { member.read().list(filter).await }).await?;
         Ok(page::newest_first(pages, limits::page_limit(filter.limit) as usize))
     }
 
     async fn counts_by_state(&self, filter: &InvocationFilter) -> Result<StateCounts, StoreError> {
         let mut all = StateCounts::default();
-        let counts =
-            self.all(|member| async move { member.read().counts_by_state(filter).await }).await?;
+        let counts = self
+            .listed(|member| async move { member.read().counts_by_state(filter).await })
+            .await?;
         for StateCounts { states, newest_only } in counts {
             all.newest_only |= newest_only;
             for (state, count) in states {
@@ -295,7 +311,8 @@ impl Read for MergedReads {
     }
 
     async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError> {
-        let pages = self.all(|member| async move { member.read().schedules(filter).await }).await?;
+        let pages =
+            self.listed(|member| async move { member.read().schedules(filter).await }).await?;
         Ok(page::schedules(pages, limits::page_limit(filter.limit) as usize))
     }
 
@@ -303,7 +320,7 @@ impl Read for MergedReads {
         &self,
         filter: &PromiseFilter,
     ) -> Result<Page<PromiseRow, PromiseId>, StoreError> {
-        let pages = self.all(|member| async move { member.read().find(filter).await }).await?;
+        let pages = self.listed(|member| async move { member.read().find(filter).await }).await?;
         Ok(page::merged(pages, limits::page_limit(filter.limit) as usize))
     }
 

@@ -66,6 +66,28 @@ impl MergedReads {
         self.members.get(cursor.database)
     }
 
+    /// A page of the database in which a scan continues. The page of one that is away is empty: the
+    /// work of the others goes on, and the next round of the scan looks at its rows.
+    async fn scan_page<T, F>(
+        &self,
+        after: i64,
+        ask: impl Fn(Arc<dyn Store>, i64) -> F,
+    ) -> Result<ScanPage<T>, StoreError>
+    where
+        F: Future<Output = Result<ScanPage<T>, StoreError>>,
+    {
+        let cursor = ScanCursor::of(after);
+        let Some(member) = self.scanned(cursor) else { return Ok(ScanPage::end()) };
+        let page = match self.presence.is_left_out(cursor.database) {
+            true => ScanPage::end(),
+            false => match ask(member.clone(), cursor.after).await {
+                Err(StoreError::Away { .. }) => ScanPage::end(),
+                page => page.map_err(|error| self.failure_of(cursor.database, error))?,
+            },
+        };
+        Ok(ScanPage { next: cursor.next(page.next, self.members.len()), ..page })
+    }
+
     /// Adds the rows of other databases to which the page of a database refers: promises that wait
     /// or are awaited, and the limits and queues of its executions.
     async fn complete(
@@ -132,11 +154,10 @@ impl MergedReads {
 #[async_trait]
 impl Scan for MergedReads {
     async fn candidates(&self, after: i64, limit: u32) -> Result<ScanPage<PromiseId>, StoreError> {
-        let cursor = ScanCursor::of(after);
-        let Some(member) = self.scanned(cursor) else { return Ok(ScanPage::end()) };
-        let page = member.scan().candidates(cursor.after, limit).await;
-        let page = page.map_err(|error| self.failure_of(cursor.database, error))?;
-        Ok(ScanPage { next: cursor.next(page.next, self.members.len()), ..page })
+        self.scan_page(after, |member, after| async move {
+            member.scan().candidates(after, limit).await
+        })
+        .await
     }
 
     async fn finished(
@@ -145,11 +166,10 @@ impl Scan for MergedReads {
         limit: u32,
         before: Timestamp,
     ) -> Result<ScanPage<Promise>, StoreError> {
-        let cursor = ScanCursor::of(after);
-        let Some(member) = self.scanned(cursor) else { return Ok(ScanPage::end()) };
-        let page = member.scan().finished(cursor.after, limit, before).await;
-        let page = page.map_err(|error| self.failure_of(cursor.database, error))?;
-        Ok(ScanPage { next: cursor.next(page.next, self.members.len()), ..page })
+        self.scan_page(after, |member, after| async move {
+            member.scan().finished(after, limit, before).await
+        })
+        .await
     }
 
     /// All promises that a `maker` made lie in its database, so their cursors are numbers.

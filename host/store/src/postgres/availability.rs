@@ -42,6 +42,11 @@ impl Availability {
         self.seen().away_since.is_some()
     }
 
+    /// Time for which the database has been unavailable. Zero if it is not.
+    pub(super) fn away_for(&self, now: Timestamp) -> Millis {
+        self.seen().away_since.map_or(Millis::ZERO, |since| now.since(since))
+    }
+
     /// True if the database is unavailable, or came back less than `grace` ago: heartbeats may not
     /// have arrived yet.
     pub(super) fn is_just_back(&self, now: Timestamp, grace: Millis) -> bool {
@@ -64,6 +69,7 @@ mod tests {
         let (grace, now) = (Millis(1_000), Timestamp);
         assert!(!availability.is_just_back(now(0), grace));
         availability.is_away(now(0), &"gone");
+        assert_eq!(availability.away_for(now(70)), Millis(70));
         assert!(availability.is_just_back(now(9_000), grace));
         availability.is_here(now(10_000));
         assert!(availability.is_just_back(now(10_999), grace));

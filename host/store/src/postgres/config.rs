@@ -53,6 +53,8 @@ pub struct PostgresConfig {
     pub spread: bool,
     /// Maximum time for which opening waits for a server that takes writes.
     pub start_wait: Millis,
+    /// True if a store of several databases may be opened while this one is away.
+    pub may_be_late: bool,
 }
 
 /// The settings of the connections for one purpose.
@@ -103,6 +105,7 @@ impl PostgresConfig {
             server_time: true,
             spread: true,
             start_wait: Millis::ZERO,
+            may_be_late: false,
         })
     }
 

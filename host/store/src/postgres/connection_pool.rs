@@ -15,6 +15,7 @@ use sqlx::{
 
 use super::{
     config::SessionSettings,
+    database_settings::LateSettings,
     held::PrimaryConnection,
     primary::{MAX_AGE, Primary},
 };
@@ -30,11 +31,13 @@ pub(super) const RACES_TIMEOUT: Millis = Millis(10_000);
 /// A connection pool; see the module documentation.
 pub(crate) struct ConnectionPool {
     options: PgPoolOptions,
-    settings: SessionSettings,
+    settings: LateSettings,
+    /// The place of the server in the address, for a pool without `primary`.
+    server: usize,
     /// `None` for a pool that only reads a database, which may be a standby.
     primary: Option<Arc<Primary>>,
-    /// The epoch and its pool.
-    pool: Mutex<(u64, PgPool)>,
+    /// The epoch and its pool. `None` until it is used.
+    pool: Mutex<Option<(u64, PgPool)>>,
     /// Held while one of the waiting reads looks for the primary at the other servers.
     search: tokio::sync::Mutex<()>,
 }
@@ -43,24 +46,23 @@ impl ConnectionPool {
     /// A lazy pool of connections to the primary.
     pub(super) fn to(
         primary: &Arc<Primary>,
-        settings: SessionSettings,
+        settings: LateSettings,
         most: u32,
         max_age: Millis,
     ) -> Self {
         // `Primary::examine` already tests the connection.
         let options = options(most).max_lifetime(duration(max_age)).test_before_acquire(false);
-        Self { primary: Some(primary.clone()), ..Self::of(options, settings, primary.server()) }
+        Self { primary: Some(primary.clone()), ..Self::of(options, settings, 0) }
     }
 
     /// A lazy pool of connections to the server at `place` in the address.
     pub(super) fn anywhere(settings: SessionSettings, place: usize, most: u32) -> Self {
-        Self::of(options(most), settings, place)
+        Self::of(options(most), settings.into(), place)
     }
 
-    fn of(options: PgPoolOptions, settings: SessionSettings, place: usize) -> Self {
-        let pool = options.clone().connect_lazy_with(settings.server(place).clone());
-        let search = tokio::sync::Mutex::new(());
-        Self { options, settings, primary: None, pool: Mutex::new((0, pool)), search }
+    fn of(options: PgPoolOptions, settings: LateSettings, server: usize) -> Self {
+        let (pool, search) = Default::default();
+        Self { options, settings, server, primary: None, pool, search }
     }
 
     /// Takes a connection to the primary, for a short use.
@@ -68,6 +70,7 @@ impl ConnectionPool {
     /// # Errors
     /// Fails if no server answers in time, or if none of them accepts writes.
     pub(crate) async fn acquire(&self) -> Result<BorrowedConnection, SqlFailure> {
+        self.check_admitted()?;
         match self.settings.is_lent() {
             true => Ok(BorrowedConnection::Lent(self.begin("BEGIN").await?)),
             false => Ok(BorrowedConnection::Own(self.take().await?)),
@@ -93,6 +96,7 @@ impl ConnectionPool {
     }
 
     async fn take(&self) -> Result<PoolConnection<Postgres>, SqlFailure> {
+        self.check_admitted()?;
         let Some(primary) = &self.primary else { return Ok(self.pool().1.acquire().await?) };
         let mut waited = Millis::ZERO;
         loop {
@@ -177,27 +181,36 @@ impl ConnectionPool {
     /// The current epoch and its pool.
     pub(super) fn pool(&self) -> (u64, PgPool) {
         let mut held = self.held();
-        if let Some(primary) = &self.primary
-            && held.0 != primary.epoch()
-            && !held.1.is_closed()
-        {
-            let server = self.settings.server(primary.server()).clone();
-            let new = self.options.clone().connect_lazy_with(server);
-            let (_, left) = std::mem::replace(&mut *held, (primary.epoch(), new));
-            // Running reads finish on their old connections.
-            let leaving = async move { left.close().await };
-            primary.env().runtime.spawn("store leave", Box::pin(leaving));
+        let (epoch, server) = match &self.primary {
+            Some(primary) => (primary.epoch(), primary.server()),
+            None => (0, self.server),
+        };
+        let is_current =
+            held.as_ref().is_some_and(|(made_in, pool)| *made_in == epoch || pool.is_closed());
+        if !is_current {
+            let server = self.settings.server(server).clone();
+            let left = held.replace((epoch, self.options.clone().connect_lazy_with(server)));
+            if let (Some((_, left)), Some(primary)) = (left, &self.primary) {
+                // Running reads finish on their old connections.
+                let leaving = async move { left.close().await };
+                primary.env().runtime.spawn("store leave", Box::pin(leaving));
+            }
         }
-        held.clone()
+        held.clone().expect("it was made")
     }
 
     /// Closes the pool permanently.
     pub(super) async fn close(&self) {
-        let pool = self.held().1.clone();
-        pool.close().await;
+        if self.settings.get().is_some() {
+            self.pool().1.close().await;
+        }
     }
 
-    fn held(&self) -> MutexGuard<'_, (u64, PgPool)> {
+    fn check_admitted(&self) -> Result<(), SqlFailure> {
+        self.primary.as_ref().map_or(Ok(()), |primary| primary.check_admitted())
+    }
+
+    fn held(&self) -> MutexGuard<'_, Option<(u64, PgPool)>> {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -248,7 +261,7 @@ impl DerefMut for BorrowedConnection {
 
 impl fmt::Debug for ConnectionPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ConnectionPool").field("pool", &self.held().1).finish_non_exhaustive()
+        f.debug_struct("ConnectionPool").field("pool", &*self.held()).finish_non_exhaustive()
     }
 }
 

@@ -10,12 +10,14 @@ use segno_core::{
     shard::{DatabaseIndex, ShardMap},
     time::{Millis, Timestamp},
 };
+use segno_env::Env;
 use sqlx::{Executor as _, Row as _};
 
 use super::{
-    availability::Availability, claims::RememberedClaims, config::SessionSettings,
-    failure::FailedStatement, held::PrimaryConnection, in_doubt, merged_export, primary::Primary,
-    shard_row, transaction::SessionTransaction,
+    availability::Availability, claims::RememberedClaims, config::PostgresConfig,
+    database_settings::DatabaseSettings, failure::FailedStatement, held::PrimaryConnection,
+    in_doubt, merged_export, open::OpenedDatabase, primary::Primary, shard_row,
+    transaction::SessionTransaction,
 };
 use crate::{
     archive::{ArchiveError, ArchiveSink},
@@ -28,7 +30,7 @@ const RENEWAL_TIMEOUT: Millis = Millis(3_000);
 
 /// The settings and the state of one database in a host.
 pub(super) struct StoreDatabase {
-    pub(super) settings: SessionSettings,
+    pub(super) settings: Arc<DatabaseSettings>,
     pub(super) primary: Arc<Primary>,
     pub(super) claims: RememberedClaims,
     pub(super) availability: Availability,
@@ -49,8 +51,31 @@ pub(super) struct StoreDatabases {
 }
 
 impl StoreDatabase {
+    pub(super) fn new(settings: DatabaseSettings, primary: Primary, shown: String) -> Self {
+        Self {
+            settings: Arc::new(settings),
+            primary: Arc::new(primary),
+            claims: RememberedClaims::default(),
+            availability: Availability::default(),
+            map_reader: tokio::sync::Mutex::default(),
+            shown,
+            in_doubt: AtomicI64::new(0),
+        }
+    }
+
+    /// A database that was away when the host started.
+    pub(super) fn withheld(env: Env, shown: String) -> Self {
+        Self::new(DatabaseSettings::default(), Primary::withheld(env), shown)
+    }
+
+    /// Records that a database that was away has been opened.
+    pub(super) fn admit(&self, config: &PostgresConfig, opened: &OpenedDatabase) {
+        self.settings.set(config, opened);
+        self.primary.admit(config.pooled() == Some(true), opened.server);
+    }
+
     pub(super) async fn connect(&self) -> Result<PrimaryConnection, FailedStatement> {
-        let held = PrimaryConnection::open(&self.settings, &self.primary).await;
+        let held = PrimaryConnection::open(&self.settings.writer, &self.primary).await;
         held.map_err(FailedStatement::of("connect"))
     }
 }
@@ -70,6 +95,16 @@ impl StoreDatabases {
 
     pub(super) fn len(&self) -> usize {
         self.all.len()
+    }
+
+    /// The first database that has been opened.
+    pub(super) fn first_opened(&self) -> DatabaseIndex {
+        self.all.iter().position(|database| !database.primary.is_withheld()).unwrap_or(0)
+    }
+
+    /// True if the database has not been opened.
+    pub(super) fn is_withheld(&self, database: DatabaseIndex) -> bool {
+        self.all.get(database).is_some_and(|database| database.primary.is_withheld())
     }
 
     /// True if the store has one database.
@@ -93,7 +128,7 @@ impl StoreDatabases {
                 Some(open) => open,
                 None => slot.insert(of.connect().await.ok()?),
             };
-            let begun = SessionTransaction::begin(&mut held.connection, &of.settings).await;
+            let begun = SessionTransaction::begin(&mut held.connection, &of.settings.writer).await;
             let mut transaction = begun.ok()?;
             let row = transaction.fetch_optional(shard_row::MAP).await.ok()??;
             transaction.commit().await.ok()?;

@@ -7,6 +7,7 @@ use sqlx::{Connection as _, PgConnection};
 
 use super::{
     config::SessionSettings,
+    database_settings::LateSettings,
     primary::{MAX_AGE, Primary},
 };
 use crate::sql::SqlFailure;
@@ -29,9 +30,10 @@ impl PrimaryConnection {
     /// # Errors
     /// Fails if no server answers in time, or if none is the primary.
     pub(super) async fn open(
-        settings: &SessionSettings,
+        settings: &LateSettings,
         primary: &Primary,
     ) -> Result<Self, SqlFailure> {
+        primary.check_admitted()?;
         let last = primary.server();
         let mut refused = None;
         for server in (0..settings.servers().len()).map(|step| last + step) {

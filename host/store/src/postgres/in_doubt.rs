@@ -358,7 +358,7 @@ impl<'a> DatabaseSessions<'a> {
         database: DatabaseIndex,
         ask: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
     ) -> Option<T> {
-        let settings = &self.databases.at(database).settings;
+        let settings = &self.databases.at(database).settings.writer;
         self.ask_alone(database, async |connection| {
             let mut transaction = SessionTransaction::begin(connection, settings).await?;
             match ask(&mut transaction).await {

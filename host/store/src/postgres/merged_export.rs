@@ -70,7 +70,8 @@ async fn snapshots<'a>(
     let mut locking = connect(databases).await?;
     let mut locks = Vec::with_capacity(locking.len());
     for (held, database) in locking.iter_mut().zip(databases.iter()) {
-        let begun = SessionTransaction::begin(&mut held.connection, &database.settings).await;
+        let begun =
+            SessionTransaction::begin(&mut held.connection, &database.settings.writer).await;
         let mut lock = begun.map_err(refused(READ_ALL))?;
         lock.execute(LOCK_DECISIONS).await.map_err(refused("hold up transactions"))?;
         locks.push(lock);
@@ -78,7 +79,8 @@ async fn snapshots<'a>(
     wait_for_decided(databases).await?;
     let mut snapshots = Vec::with_capacity(sessions.len());
     for (held, database) in sessions.iter_mut().zip(databases.iter()) {
-        let begin = database.settings.beginning(SNAPSHOT).unwrap_or_else(|| SNAPSHOT.to_owned());
+        let begin =
+            database.settings.writer.beginning(SNAPSHOT).unwrap_or_else(|| SNAPSHOT.to_owned());
         let begun = held.connection.begin_with(AssertSqlSafe(begin)).await;
         let mut snapshot = begun.map_err(refused(READ_ALL))?;
         snapshot.execute(FIX).await.map_err(refused(READ_ALL))?;

@@ -27,7 +27,8 @@ mod append;
 mod availability;
 mod batch;
 mod claims;
-mod copied_modules;
+mod copied_rows;
+mod database_settings;
 mod databases;
 mod in_doubt;
 mod large_values;
@@ -55,7 +56,7 @@ mod plans;
 
 use std::{
     hash::{BuildHasher as _, RandomState},
-    sync::{Arc, atomic::AtomicI64},
+    sync::Arc,
 };
 
 use async_trait::async_trait;
@@ -89,9 +90,8 @@ pub use writer::WriteTotals;
 use segno_env::Env;
 
 use self::{
-    availability::Availability,
-    claims::RememberedClaims,
     connection_pool::ConnectionPool,
+    database_settings::{DatabaseSettings, LateSettings},
     databases::{RowNumbers, StoreDatabase, StoreDatabases},
     notify::Notifier,
     open::OpenedDatabase,
@@ -102,7 +102,7 @@ use self::{
 use crate::current_shards::CurrentShards;
 
 use super::{
-    CallTree, DueWork, Hints, Modules, ReadyTask, Scan, Store, StoreError, WorkQueue, limits,
+    CallTree, DueWork, Hints, Modules, ReadyTask, Scan, Store, StoreError, WorkQueue,
     sql::read::ExpiredLeases, writing::WriteHealth,
 };
 
@@ -139,15 +139,8 @@ struct SharedParts {
 /// The settings and the state of a database that was opened.
 fn database(config: &PostgresConfig, opened: &OpenedDatabase, env: &Env) -> StoreDatabase {
     let is_lent = config.pooled() == Some(true);
-    StoreDatabase {
-        settings: config.writer(),
-        primary: Arc::new(Primary::new(env.clone(), is_lent, opened.server)),
-        claims: RememberedClaims::default(),
-        availability: Availability::default(),
-        map_reader: tokio::sync::Mutex::default(),
-        shown: config.shown().to_owned(),
-        in_doubt: AtomicI64::new(0),
-    }
+    let primary = Primary::new(env.clone(), is_lent, opened.server);
+    StoreDatabase::new(DatabaseSettings::of(config, opened), primary, config.shown().to_owned())
 }
 
 /// Read-only access to a database.
@@ -182,7 +175,7 @@ impl PostgresStore {
         let time = Arc::new(DatabaseTime::new(env.clock.clone(), config.server_time));
         time.of_server(Some(opened.now), time.asking());
         let opened = [(config, opened)];
-        let shards = shard_row::agree(&opened, 0).await?;
+        let shards = shard_row::agree(&opened, &[], 0).await?;
         let databases = opened.iter().map(|(config, opened)| database(config, opened, &env));
         let shards = CurrentShards::new(shards.map);
         let shared = SharedParts {
@@ -194,26 +187,21 @@ impl PostgresStore {
             hints,
             closed: CancellationToken::new(),
         };
-        let [(config, opened)] = opened;
-        Ok(Self::start(config, &opened, 0, &shared))
+        let [(config, _)] = opened;
+        Ok(Self::start(&config, 0, &shared))
     }
 
     /// Starts the part of a store that serves one of its databases.
-    fn start(
-        config: PostgresConfig,
-        opened: &OpenedDatabase,
-        home: DatabaseIndex,
-        shared: &SharedParts,
-    ) -> Arc<Self> {
+    fn start(config: &PostgresConfig, home: DatabaseIndex, shared: &SharedParts) -> Arc<Self> {
         let SharedParts { databases, numbers, time, engine, env, hints, closed } = shared;
         let grace = Millis(engine.ttl.0.0 / 2 + 1_000);
         let (queue, requests) = mpsc::channel(QUEUE);
         let (counted, written) = watch::channel(WriteTotals::default());
-        let primary = databases.at(home).primary.clone();
+        let StoreDatabase { primary, settings, .. } = databases.at(home);
         let notifier = Notifier::new(
-            &config,
+            settings.clone(),
+            config.notify,
             engine,
-            &opened.schema,
             primary.clone(),
             hints.clone(),
             closed.clone(),
@@ -232,11 +220,11 @@ impl PostgresStore {
             written: counted,
         });
         let order = config.spread.then(RandomState::new);
-        let reader = |connection| {
-            Reader::over(ConnectionPool::to(&primary, connection, config.readers, MAX_AGE))
+        let reader = |settings: &LateSettings| {
+            let pool = ConnectionPool::to(primary, settings.clone(), config.readers, MAX_AGE);
+            Reader::over(pool)
         };
-        let for_clients = reader(config.clients(limits::CLIENT_READ));
-        let reader = reader(config.connection("reader"));
+        let (reader, for_clients) = (reader(&settings.reader), reader(&settings.clients));
         let writer = Writer::new(shared.clone(), requests, config.writers);
         shared.env.runtime.spawn("store writer", Box::pin(writer.run()));
         let of = |reader, for_clients| Self {
@@ -263,7 +251,7 @@ impl PostgresStore {
         let mut config = config.clone();
         let opened = open::open(&mut config, env).await?;
         let opened = [(config, opened)];
-        shard_row::agree(&opened, 0).await?;
+        shard_row::agree(&opened, &[], 0).await?;
         let [(config, opened)] = opened;
         let connections = ConnectionPool::anywhere(config.connection("look"), opened.server, 2);
         Ok(PostgresReader { reader: Reader::over(connections) })

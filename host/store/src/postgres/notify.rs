@@ -6,7 +6,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use segno_core::{
@@ -24,8 +27,8 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    config::{PostgresConfig, SessionSettings},
     connection_pool::ConnectionPool,
+    database_settings::DatabaseSettings,
     failure::{self, FailureClass},
     fields::escape,
     held::PrimaryConnection,
@@ -79,15 +82,20 @@ struct NotifyMessage {
     interrupted: BTreeMap<PromiseId, u64>,
 }
 
-/// Effects of this host's commits that were not sent yet.
+/// Effects of this host's commits that were not sent yet. It is empty while nothing is sent.
 #[derive(Debug, Default)]
 pub(super) struct Notifications {
     pending: Mutex<NotifyMessage>,
     changed: Notify,
+    /// True while a task sends them.
+    is_sent: AtomicBool,
 }
 
 impl Notifications {
     pub(super) fn add(&self, effects: &[Effect]) {
+        if !self.is_sent.load(Ordering::Relaxed) {
+            return;
+        }
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         for effect in effects {
             match effect {
@@ -113,21 +121,27 @@ impl Notifications {
         }
     }
 
+    /// Begins or ends to gather effects.
+    fn set_sent(&self, is_sent: bool) {
+        self.is_sent.store(is_sent, Ordering::Relaxed);
+        if !is_sent {
+            self.take();
+        }
+    }
+
     fn take(&self) -> NotifyMessage {
         std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 pub(super) struct Notifier {
-    /// Connection options of the sender.
-    messenger: SessionSettings,
+    settings: Arc<DatabaseSettings>,
     /// True if hosts notify each other.
     notify: bool,
     primary: Arc<Primary>,
     env: Env,
     hints: Arc<dyn Hints>,
     notifications: Arc<Notifications>,
-    channel: String,
     own: u64,
     connections: ConnectionPool,
     scan_period: Millis,
@@ -135,27 +149,26 @@ pub(super) struct Notifier {
 }
 
 impl Notifier {
-    /// Creates a notifier for the tables in `schema`. Runs until `closed` is cancelled.
+    /// Creates a notifier of a database. Runs until `closed` is cancelled. Notifies other hosts if
+    /// `notify` is true.
     pub(super) fn new(
-        config: &PostgresConfig,
+        settings: Arc<DatabaseSettings>,
+        notify: bool,
         engine: &Config,
-        schema: &str,
         primary: Arc<Primary>,
         hints: Arc<dyn Hints>,
         closed: CancellationToken,
     ) -> Arc<Self> {
-        let connections = ConnectionPool::to(&primary, config.connection("listener"), 2, LOOK_AGE);
+        let connections = ConnectionPool::to(&primary, settings.listener.clone(), 2, LOOK_AGE);
         let env = primary.env().clone();
         Arc::new(Self {
-            messenger: config.connection("messenger"),
-            // Nobody can listen on a session that is lent for a transaction.
-            notify: config.notify && config.pooled() != Some(true),
+            settings,
+            notify,
             primary,
             own: env.runtime.nonce(),
             env,
             hints,
             notifications: Arc::default(),
-            channel: channel(schema),
             connections,
             scan_period: engine.scan_period,
             closed,
@@ -177,8 +190,22 @@ impl Notifier {
         }
     }
 
+    /// Waits until the database has been opened. Returns true if hosts can notify each other there:
+    /// nobody can listen on a session that is lent for a transaction.
+    async fn may_notify(&self) -> bool {
+        tokio::select! {
+            biased;
+            () = self.closed.cancelled() => false,
+            () = self.primary.admitted() => !self.settings.listener.is_lent(),
+        }
+    }
+
     /// Sends the gathered notifications.
     async fn tell(self: Arc<Self>) {
+        if !self.may_notify().await {
+            return;
+        }
+        self.notifications.set_sent(true);
         let mut held: Option<PrimaryConnection> = None;
         loop {
             tokio::select! {
@@ -190,15 +217,17 @@ impl Notifier {
             let text = self.written(self.notifications.take());
             held = held.filter(|held| held.is_current(&self.primary));
             if held.is_none() {
-                held = PrimaryConnection::open(&self.messenger, &self.primary).await.ok();
+                held = PrimaryConnection::open(&self.settings.messenger, &self.primary).await.ok();
             }
             let telling = async {
                 let Some(held) = held.as_mut() else { return Ok(false) };
-                let query = sqlx::query(NOTIFY).bind(&self.channel).bind(text);
+                let query = sqlx::query(NOTIFY).bind(self.settings.channel()).bind(text);
                 held.connection.execute(query).await.map(|_| true)
             };
             let sent = match self.env.within(LOOK_TIMEOUT, telling).await {
-                Some(Err(error)) if self.is_refused("NOTIFY", &error) => return,
+                Some(Err(error)) if self.is_refused("NOTIFY", &error) => {
+                    return self.notifications.set_sent(false);
+                }
                 sent => matches!(sent, Some(Ok(true))),
             };
             if !sent {
@@ -245,6 +274,9 @@ impl Notifier {
 
     /// Listens, on a session that is replaced when the primary changes, and at its maximum age.
     async fn listen(self: Arc<Self>) {
+        if !self.may_notify().await {
+            return;
+        }
         loop {
             let epoch = self.primary.epoch();
             tokio::select! {
@@ -271,7 +303,7 @@ impl Notifier {
         if self.primary.examine(connection).await.is_err() {
             return false;
         }
-        if let Err(error) = listener.listen(&self.channel).await {
+        if let Err(error) = listener.listen(self.settings.channel()).await {
             return self.is_refused("LISTEN", &error);
         }
         // Notifications sent before the session began were missed.
@@ -345,7 +377,7 @@ impl Notifier {
 }
 
 /// The channel of a schema. PostgreSQL allows names of up to 63 bytes.
-fn channel(schema: &str) -> String {
+pub(super) fn channel(schema: &str) -> String {
     let name: String =
         schema.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     format!("segno_{}", &name[..name.len().min(50)])
@@ -358,6 +390,8 @@ mod tests {
     #[test]
     fn a_message_says_what_happened_and_nothing_else() {
         let notifications = Notifications::default();
+        notifications.add(&[Effect::Settled { id: "before".into() }]);
+        notifications.set_sent(true);
         notifications.add(&[
             Effect::Ready {
                 id: "a".into(),
@@ -378,6 +412,10 @@ mod tests {
         );
         assert_eq!(serde_json::from_str::<NotifyMessage>(&text).expect("it is ours"), message);
         assert_eq!(notifications.take(), NotifyMessage::default());
+        notifications.add(&[Effect::Settled { id: "last".into() }]);
+        notifications.set_sent(false);
+        notifications.add(&[Effect::Settled { id: "after".into() }]);
+        assert_eq!(notifications.take(), NotifyMessage::default(), "nobody sends them");
     }
 
     #[test]

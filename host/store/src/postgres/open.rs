@@ -124,7 +124,7 @@ pub enum PostgresOpenError {
 
 impl PostgresOpenError {
     /// True if the cause may pass: no server answers, or none takes writes, as during a failover.
-    fn may_pass(&self) -> bool {
+    pub(super) fn may_pass(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::ReadOnly { .. })
     }
 }
@@ -204,7 +204,7 @@ const PRIVILEGES: &str = "
                 AND has_table_privilege(tables.name, 'UPDATE') AND has_table_privilege(tables.name, 'DELETE'))";
 
 /// Result of opening a database.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct OpenedDatabase {
     /// The schema with the tables.
     pub(super) schema: String,
@@ -237,7 +237,7 @@ pub(super) async fn open(
     let began = env.clock.now();
     let mut is_told = false;
     loop {
-        let refused = match open_any(config, env).await {
+        let refused = match open_once(config, env).await {
             Ok(opened) => return Ok(opened),
             Err(refused) => refused,
         };
@@ -253,7 +253,8 @@ pub(super) async fn open(
     }
 }
 
-async fn open_any(
+/// Like [`open`], without waiting.
+pub(super) async fn open_once(
     config: &mut PostgresConfig,
     env: &Env,
 ) -> Result<OpenedDatabase, PostgresOpenError> {

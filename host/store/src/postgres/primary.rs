@@ -5,7 +5,10 @@
 //! examined before use, and finding another primary raises the epoch. All users drop connections of
 //! an earlier epoch: reads, batches, the listener and the notification sender.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{
+    Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
 use segno_core::time::Millis;
 use segno_env::Env;
@@ -35,11 +38,16 @@ const LOOK_UNIDENTIFIED: &str = "
 const READ_ONLY: &str = "it is read-only at the moment: a standby, or a server that takes no writes; it is asked again \
                          until the address leads to the primary";
 
+const WITHHELD: &str =
+    "it was away when this host started, and has not answered since; it is asked every second";
+
 /// State of the primary; see the module documentation.
 pub(super) struct Primary {
     env: Env,
     /// True if a pooler lends a session to each transaction.
-    is_lent: bool,
+    is_lent: AtomicBool,
+    /// True until the database has been opened: it was away when the host started.
+    is_withheld: AtomicBool,
     epoch: watch::Sender<u64>,
     known: Mutex<KnownPrimary>,
 }
@@ -74,7 +82,51 @@ impl Primary {
     /// Starts with the place of the primary among the servers of the address.
     pub(super) fn new(env: Env, is_lent: bool, place: usize) -> Self {
         let known = Mutex::new(KnownPrimary { place, ..KnownPrimary::default() });
-        Self { env, is_lent, epoch: watch::Sender::new(0), known }
+        Self {
+            env,
+            is_lent: AtomicBool::new(is_lent),
+            is_withheld: AtomicBool::new(false),
+            epoch: watch::Sender::new(0),
+            known,
+        }
+    }
+
+    /// The primary of a database that has not been opened.
+    pub(super) fn withheld(env: Env) -> Self {
+        let primary = Self::new(env, false, 0);
+        primary.is_withheld.store(true, Ordering::Release);
+        primary
+    }
+
+    /// Records that the database has been opened, and where.
+    pub(super) fn admit(&self, is_lent: bool, place: usize) {
+        self.is_lent.store(is_lent, Ordering::Relaxed);
+        self.known().place = place;
+        self.is_withheld.store(false, Ordering::Release);
+        self.epoch.send_modify(|epoch| *epoch += 1);
+    }
+
+    /// True if the database has not been opened.
+    pub(super) fn is_withheld(&self) -> bool {
+        self.is_withheld.load(Ordering::Acquire)
+    }
+
+    /// Checks that the database has been opened. Connections are made after that.
+    ///
+    /// # Errors
+    /// Fails if it was away when the host started, and has not answered since.
+    pub(super) fn check_admitted(&self) -> Result<(), SqlFailure> {
+        match self.is_withheld() {
+            true => Err(SqlFailure::NotPrimary(WITHHELD.to_owned())),
+            false => Ok(()),
+        }
+    }
+
+    /// Waits until the database has been opened.
+    pub(super) async fn admitted(&self) {
+        let mut epoch = self.epoch.subscribe();
+        // `self` owns the sender, so this cannot fail.
+        let _ = epoch.wait_for(|_| !self.is_withheld()).await;
     }
 
     /// The place of the primary among the servers of the address.
@@ -139,6 +191,9 @@ impl Primary {
     /// # Errors
     /// [`StoreError::Away`], with the reason why it does not.
     pub(super) fn check(&self) -> Result<(), StoreError> {
+        if self.is_withheld() {
+            return Err(StoreError::Away { reason: WITHHELD.to_owned() });
+        }
         match &self.known().trouble {
             Some(reason) => Err(StoreError::Away { reason: reason.clone() }),
             None => Ok(()),
@@ -173,7 +228,7 @@ impl Primary {
         connection: &mut PgConnection,
         look: &'static str,
     ) -> Result<PgRow, sqlx::Error> {
-        match self.is_lent {
+        match self.is_lent.load(Ordering::Relaxed) {
             true => connection.fetch_one(look).await,
             false => connection.fetch_one(sqlx::query(look)).await,
         }

@@ -43,14 +43,16 @@ struct DatabaseRole {
 pub(super) struct StoreShards {
     pub(super) store: u64,
     pub(super) map: ShardMap,
-    /// For each database of the map, its place among the addresses given.
-    pub(super) order: Vec<usize>,
+    /// For each database of the map, its place among those that were opened. `None` if it is away.
+    pub(super) order: Vec<Option<usize>>,
 }
 
 /// Finds out which database is which. Databases that are not parts of a store yet become one:
-/// all shards stay in the one that has content, or are dealt to all of them if none has.
+/// all shards stay in the one that has content, or are dealt to all of them if none has. `away` are
+/// the addresses of those that could not be opened.
 pub(super) async fn agree(
     databases: &[(PostgresConfig, OpenedDatabase)],
+    away: &[&str],
     nonce: u64,
 ) -> Result<StoreShards, PostgresOpenError> {
     let mut connections = Vec::with_capacity(databases.len());
@@ -61,7 +63,7 @@ pub(super) async fn agree(
     for ((config, _), connection) in databases.iter().zip(&mut connections) {
         roles.push(read(connection, config).await?);
     }
-    if roles.iter().all(|role| role.part.is_none()) && databases.len() > 1 {
+    if roles.iter().all(|role| role.part.is_none()) && databases.len() > 1 && away.is_empty() {
         found(databases, &mut connections, &roles, nonce).await?;
         for ((config, _), (role, connection)) in
             databases.iter().zip(roles.iter_mut().zip(&mut connections))
@@ -74,7 +76,29 @@ pub(super) async fn agree(
         let _ = connection.close().await;
     }
     let shown: Vec<&str> = databases.iter().map(|(config, _)| config.shown()).collect();
-    arrange(&shown, &roles)
+    arrange(&shown, away, &roles)
+}
+
+/// True if an opened database belongs to a store of several already.
+pub(super) async fn belongs_to_a_store(
+    config: &PostgresConfig,
+    opened: &OpenedDatabase,
+) -> Result<bool, PostgresOpenError> {
+    let mut connection = connect(config, opened).await?;
+    Ok(read(&mut connection, config).await?.part.is_some())
+}
+
+/// The number of the store to which an opened database belongs, its place there, and the map.
+pub(super) async fn part(
+    config: &PostgresConfig,
+    opened: &OpenedDatabase,
+) -> Result<(u64, DatabaseIndex, ShardMap), PostgresOpenError> {
+    let mut connection = connect(config, opened).await?;
+    let role = read(&mut connection, config).await?;
+    prepares(&[config.shown()], std::slice::from_ref(&role))?;
+    role.part.ok_or_else(|| PostgresOpenError::Shards {
+        reason: format!("{} is not a database of a store of several", config.shown()),
+    })
 }
 
 /// Checks that databases which are no parts of a store yet can become one.
@@ -246,10 +270,14 @@ fn prepares(shown: &[&str], roles: &[DatabaseRole]) -> Result<(), PostgresOpenEr
 }
 
 /// The databases in the order of the map, if all of them are given.
-fn arrange(shown: &[&str], roles: &[DatabaseRole]) -> Result<StoreShards, PostgresOpenError> {
+fn arrange(
+    shown: &[&str],
+    away: &[&str],
+    roles: &[DatabaseRole],
+) -> Result<StoreShards, PostgresOpenError> {
     let refused = |reason: String| Err(PostgresOpenError::Shards { reason });
     let Some((store, _, map)) = roles.iter().find_map(|role| role.part.as_ref()) else {
-        return Ok(StoreShards { store: 0, map: ShardMap::single(), order: vec![0] });
+        return Ok(StoreShards { store: 0, map: ShardMap::single(), order: vec![Some(0)] });
     };
     let (mut newest, mut order) = (map, vec![None; map.database_count()]);
     for (place, role) in roles.iter().enumerate() {
@@ -285,14 +313,22 @@ fn arrange(shown: &[&str], roles: &[DatabaseRole]) -> Result<StoreShards, Postgr
         .filter(|(_, place)| place.is_none())
         .map(|(number, _)| number.to_string())
         .collect();
-    if !missing.is_empty() {
+    if missing.len() > away.len() {
         return refused(format!(
             "the store has {} databases, and number {} is missing: give --store once for each",
             order.len(),
             missing.join(" and ")
         ));
     }
-    let order = order.into_iter().flatten().collect();
+    if missing.len() < away.len() {
+        return refused(format!(
+            "the store has {} databases, and {} addresses were given, of which {} does not answer: leave out what is no \
+             database of the store",
+            order.len(),
+            shown.len() + away.len(),
+            away.join(" and ")
+        ));
+    }
     Ok(StoreShards { store: *store, map: newest.clone(), order })
 }
 
@@ -305,7 +341,7 @@ mod tests {
     }
 
     fn refusal(shown: &[&str], roles: &[DatabaseRole]) -> String {
-        arrange(shown, roles).expect_err("it is refused").to_string()
+        arrange(shown, &[], roles).expect_err("it is refused").to_string()
     }
 
     #[test]
@@ -314,8 +350,17 @@ mod tests {
         let newer = ShardMap { epoch: 9, ..map.clone() };
         let part = |store, database| role(Some((store, database, map.clone())));
         let all = [part(7, 2), part(7, 0), role(Some((7, 1, newer.clone())))];
-        let arranged = arrange(&["c", "a", "b"], &all).expect("all are there");
-        assert_eq!((arranged.order, arranged.map, arranged.store), (vec![1, 2, 0], newer, 7));
+        let arranged = arrange(&["c", "a", "b"], &[], &all).expect("all are there");
+        let order = [Some(1), Some(2), Some(0)];
+        assert_eq!((&*arranged.order, arranged.map, arranged.store), (&order[..], newer, 7));
+        let late = arrange(&["c", "a"], &["b"], &all[..2]).expect("one is away");
+        assert_eq!(late.order, [Some(1), None, Some(0)]);
+        let foreign = arrange(&["c", "a", "b"], &["d"], &all).expect_err("it has three");
+        let foreign = foreign.to_string();
+        assert!(
+            foreign.contains("4 addresses were given, of which d does not answer"),
+            "{foreign}"
+        );
 
         let missing = refusal(&["c"], &all[..1]);
         assert!(missing.contains("3 databases, and number 1 and 2 is missing"), "{missing}");
@@ -329,7 +374,7 @@ mod tests {
         unable[1].prepared_max = 0;
         let unable = refusal(&["c", "a", "b"], &unable);
         assert!(unable.contains("a does not prepare transactions"), "{unable}");
-        let single = arrange(&["a"], &[role(None)]).expect("one database");
+        let single = arrange(&["a"], &[], &[role(None)]).expect("one database");
         assert!(single.map.is_single());
     }
 }

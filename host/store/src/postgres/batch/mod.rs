@@ -266,6 +266,9 @@ impl<'a> WriteBatch<'a> {
             // Lists of what lies anywhere.
             parts.retain(|database, part| *database == self.context.home || !part.is_of_anywhere());
         }
+        // A host starts without the databases that are away; they get its incarnation when they arrive.
+        let is_withheld = |database| self.context.databases.is_withheld(database);
+        parts.retain(|database, part| !(is_withheld(*database) && part.is_of_hosts()));
         if waits && parts.is_empty() {
             parts.insert(self.context.home, Footprint::default());
         }
@@ -348,6 +351,9 @@ impl<'a> WriteBatch<'a> {
         let fresh = std::mem::take(&mut self.fresh);
         let mut is_complete = true;
         for (database, written) in delta.split(&self.shards) {
+            if self.context.databases.is_withheld(database) && written.is_of_hosts() {
+                continue;
+            }
             let place = self.join(database, false).await?;
             let is_spread = self.parts.len() > 1;
             let part = &mut self.parts[place];

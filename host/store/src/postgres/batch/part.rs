@@ -65,7 +65,7 @@ impl<'a> BatchPart<'a> {
             Some(open) => open,
             None => slot.insert(of.connect().await?),
         };
-        let begun = SessionTransaction::begin(&mut held.connection, &of.settings).await;
+        let begun = SessionTransaction::begin(&mut held.connection, &of.settings.writer).await;
         let mut transaction = begun.map_err(FailedStatement::of("BEGIN"))?;
         if !is_home {
             let limited = transaction.execute(JOINED_WAITS).await;

@@ -233,7 +233,7 @@ impl ShardedStore {
             .bind(map.epoch.cast_signed())
             .bind(shard_row::written(map));
         let written = async {
-            let begun = SessionTransaction::begin(&mut held.connection, &of.settings).await;
+            let begun = SessionTransaction::begin(&mut held.connection, &of.settings.writer).await;
             let mut transaction = begun?;
             let written = transaction.execute(put).await?.rows_affected();
             transaction.commit().await?;

@@ -86,7 +86,7 @@ impl WriterState {
                 Some(open) => open,
                 None => slot.insert(own.connect().await?),
             };
-            appends.commit(&mut held.connection, &own.settings, &own.claims, epoch).await
+            appends.commit(&mut held.connection, &own.settings.writer, &own.claims, epoch).await
         };
         let appended = match self.env.within(TRANSACTION_TIMEOUT, appending).await {
             Some(Ok(appended)) => appended,
@@ -169,7 +169,7 @@ impl WriterState {
     async fn drop_chunks(&self, slot: &mut ConnectionSlot, released: Vec<Vec<u8>>) {
         let Some(held) = slot.as_mut().filter(|_| !released.is_empty()) else { return };
         let dropping =
-            large_values::drop_unused(&mut held.connection, &self.own().settings, released);
+            large_values::drop_unused(&mut held.connection, &self.own().settings.writer, released);
         match self.env.within(TRANSACTION_TIMEOUT, dropping).await {
             Some(Ok(())) => {}
             Some(Err(failed)) => {
@@ -257,7 +257,10 @@ impl WriterState {
                     let reason = failed.source.to_string();
                     if database == self.home {
                         self.writing.failed(&failed);
-                    } else if !unknown && (commands.len() > 1 || waited >= APART_TIMEOUT) {
+                    } else if !unknown
+                        && (commands.len() > 1
+                            || waited.max(of.availability.away_for(now)) >= APART_TIMEOUT)
+                    {
                         return Err(BatchError::ApartAway(reason));
                     }
                     if waited >= AWAY_TIMEOUT {

@@ -6,6 +6,7 @@ mod append;
 mod conformance;
 mod crossing;
 mod interrupted;
+mod late;
 mod opening;
 mod pooled;
 mod retention;

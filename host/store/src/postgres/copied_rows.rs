@@ -1,4 +1,4 @@
-//! Modules and aliases, of which every database of a store has a copy.
+//! Modules, aliases and the incarnations of hosts, of which every database of a store has a copy.
 
 use sqlx::{Connection as _, Executor as _, PgConnection, Row as _};
 
@@ -24,15 +24,27 @@ const PUT_ALIAS: &str = "
     INSERT INTO aliases (name, module) SELECT $1, n FROM modules WHERE digest = $2
     ON CONFLICT DO NOTHING";
 
-/// Copies the modules and aliases of the first database to those that do not have them.
+/// The incarnations of hosts. One only grows.
+const HOSTS: &str = "SELECT node, incarnation FROM hosts";
+
+const PUT_HOST: &str = "
+    INSERT INTO hosts (node, incarnation) VALUES ($1, $2)
+    ON CONFLICT (node) DO UPDATE SET incarnation = excluded.incarnation
+     WHERE hosts.incarnation < excluded.incarnation";
+
+/// A database that was opened.
+type Opened = (PostgresConfig, OpenedDatabase);
+
+/// Copies the modules and aliases of the first of `sources` that answers to those of `targets` that
+/// do not have them.
 pub(super) async fn copy_modules(
-    databases: &[(PostgresConfig, OpenedDatabase)],
+    sources: &[Opened],
+    targets: &[Opened],
 ) -> Result<(), PostgresOpenError> {
-    let Some(((first, opened), others)) = databases.split_first() else { return Ok(()) };
-    let mut source = shard_row::connect(first, opened).await?;
-    for (config, opened) in others {
+    let (mut source, from) = first_of(sources).await?;
+    for (config, opened) in targets {
         let mut target = shard_row::connect(config, opened).await?;
-        let mut reading = shard_row::begin(&mut source, first).await?;
+        let mut reading = shard_row::begin(&mut source, from).await?;
         let mut writing = shard_row::begin(&mut target, config).await?;
         let copied = copy_between(&mut reading, &mut writing).await;
         copied.map_err(|source| explain(config.shown(), source))?;
@@ -43,6 +55,49 @@ pub(super) async fn copy_modules(
         let _ = target.close().await;
     }
     let _ = source.close().await;
+    Ok(())
+}
+
+/// A connection to the first database that answers.
+async fn first_of(
+    sources: &[Opened],
+) -> Result<(PgConnection, &PostgresConfig), PostgresOpenError> {
+    let mut refused = None;
+    for (config, opened) in sources {
+        match shard_row::connect(config, opened).await {
+            Ok(connection) => return Ok((connection, config)),
+            Err(error) => drop(refused.get_or_insert(error)),
+        }
+    }
+    Err(refused.expect("a store has a database"))
+}
+
+/// Copies the incarnations of hosts of all `sources` that answer to `target`.
+pub(super) async fn copy_hosts(
+    sources: &[Opened],
+    target: &Opened,
+) -> Result<(), PostgresOpenError> {
+    let (config, opened) = target;
+    let failed = |source| explain(config.shown(), source);
+    let mut connection = shard_row::connect(config, opened).await?;
+    for (from, opened) in sources {
+        let Ok(mut source) = shard_row::connect(from, opened).await else { continue };
+        let mut reading = shard_row::begin(&mut source, from).await?;
+        let rows = reading.fetch_all(sqlx::query(HOSTS).persistent(false)).await;
+        let rows = rows.map_err(|source| explain(from.shown(), source))?;
+        reading.commit().await.map_err(|source| explain(from.shown(), source))?;
+        let mut writing = shard_row::begin(&mut connection, config).await?;
+        for row in rows {
+            let put = sqlx::query(PUT_HOST)
+                .persistent(false)
+                .bind(row.try_get::<String, _>(0).map_err(failed)?)
+                .bind(row.try_get::<i64, _>(1).map_err(failed)?);
+            writing.execute(put).await.map_err(failed)?;
+        }
+        writing.commit().await.map_err(failed)?;
+        let _ = source.close().await;
+    }
+    let _ = connection.close().await;
     Ok(())
 }
 
