@@ -5,10 +5,13 @@
 //! then retried alone, so that no other work waits for it. The list is in memory: after a restart,
 //! the first try fails again in the same way. The row itself is not changed. An operator has to
 //! repair it.
+//!
+//! Work that needs a database that is away is postponed, without a word, until another set of
+//! databases is away.
 
 use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
+    collections::{BTreeMap, BTreeSet},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use segno_core::{
@@ -24,9 +27,20 @@ const LONGEST_WAIT: Millis = Millis(3_600_000);
 /// Maximum number of remembered subjects. Further ones are tried and logged each time.
 const KEPT: usize = 65_536;
 
-/// The quarantined subjects with their cases.
+/// The quarantined subjects with their cases, and those that are postponed.
 #[derive(Debug, Default)]
-pub struct Quarantine(Mutex<BTreeMap<Subject, QuarantineCase>>);
+pub struct Quarantine {
+    cases: Mutex<BTreeMap<Subject, QuarantineCase>>,
+    postponed: Mutex<PostponedWork>,
+}
+
+/// The subjects that need databases that are away.
+#[derive(Debug, Default)]
+struct PostponedWork {
+    /// The databases that are away, by their addresses.
+    missing: Vec<String>,
+    subjects: BTreeSet<Subject>,
+}
 
 /// The failures of a quarantined subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +58,7 @@ pub struct QuarantineCase {
 impl Quarantine {
     /// Quarantines `subject`, or extends its quarantine. Logs the first failure.
     pub fn put(&self, subject: &Subject, reason: String, now: Timestamp) {
-        let mut cases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cases = self.locked();
         let tries = cases.get(subject).map_or(0, |case| case.tries);
         if tries == 0 {
             tracing::error!(
@@ -62,19 +76,41 @@ impl Quarantine {
 
     /// Removes `subject` after a success.
     pub fn release(&self, subject: &Subject) {
-        let mut cases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cases = self.locked();
         if cases.remove(subject).is_some() {
             tracing::info!(%subject, "released: the reason of its quarantine is gone");
         }
     }
 
+    /// Postpones what a command is about, as long as these databases are away.
+    pub fn postpone(&self, command: &Command, missing: &[String]) {
+        self.resume(missing);
+        let mut postponed = self.postponed();
+        if postponed.subjects.len() < KEPT {
+            postponed.subjects.extend(Subject::of(command));
+        }
+    }
+
+    /// Resumes what was postponed, if other databases are away than then.
+    pub fn resume(&self, missing: &[String]) {
+        let mut postponed = self.postponed();
+        if postponed.missing != missing {
+            *postponed = PostponedWork { missing: missing.to_vec(), subjects: BTreeSet::new() };
+        }
+    }
+
+    /// The number of subjects that stay due although they are not tried.
+    pub fn resting(&self) -> usize {
+        self.len() + self.postponed().subjects.len()
+    }
+
     pub fn cases(&self) -> BTreeMap<Subject, QuarantineCase> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.locked().clone()
     }
 
     /// The number of quarantined subjects by kind.
     pub fn counts(&self) -> BTreeMap<&'static str, usize> {
-        let cases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let cases = self.locked();
         let mut counts: BTreeMap<_, _> = Subject::KINDS.into_iter().map(|kind| (kind, 0)).collect();
         for subject in cases.keys() {
             *counts.entry(subject.kind()).or_default() += 1;
@@ -84,7 +120,7 @@ impl Quarantine {
 
     /// The number of quarantined subjects.
     pub fn len(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.locked().len()
     }
 
     /// True if no subject is quarantined.
@@ -92,18 +128,31 @@ impl Quarantine {
         self.len() == 0
     }
 
-    /// True if a command concerns a quarantined subject that must not be tried yet.
+    /// True if a command concerns a subject that must not be tried yet: it is quarantined or
+    /// postponed.
     pub fn rests(&self, command: &Command, now: Timestamp) -> bool {
-        let cases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let of = |subject| cases.get(&subject);
-        !cases.is_empty()
-            && Subject::of(command).and_then(of).is_some_and(|case| case.retry_at > now)
+        let (cases, postponed) = (self.locked(), self.postponed());
+        if cases.is_empty() && postponed.subjects.is_empty() {
+            return false;
+        }
+        Subject::of(command).is_some_and(|subject| {
+            postponed.subjects.contains(&subject)
+                || cases.get(&subject).is_some_and(|case| case.retry_at > now)
+        })
     }
 
     /// True if a command concerns a subject that failed before.
     pub fn knows(&self, command: &Command) -> bool {
-        let cases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let cases = self.locked();
         !cases.is_empty() && Subject::of(command).is_some_and(|it| cases.contains_key(&it))
+    }
+
+    fn locked(&self) -> MutexGuard<'_, BTreeMap<Subject, QuarantineCase>> {
+        self.cases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn postponed(&self) -> MutexGuard<'_, PostponedWork> {
+        self.postponed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -133,5 +182,18 @@ mod tests {
         assert_eq!(quarantine.counts()["promise"], 1);
         quarantine.release(&subject);
         assert!(quarantine.is_empty() && !quarantine.knows(&lease()));
+    }
+
+    #[test]
+    fn what_needs_a_database_that_is_away_is_postponed_until_it_is_back() {
+        let quarantine = Quarantine::default();
+        let (now, missing) = (Timestamp(0), ["postgres://a/segno".to_owned()]);
+        quarantine.postpone(&lease(), &missing);
+        quarantine.resume(&missing);
+        let other = Command::LeaseDue { id: "b".into() };
+        assert!(quarantine.rests(&lease(), now) && !quarantine.rests(&other, now));
+        assert_eq!((quarantine.resting(), quarantine.len()), (1, 0), "no row is at fault");
+        quarantine.resume(&[]);
+        assert!(!quarantine.rests(&lease(), now) && quarantine.resting() == 0);
     }
 }

@@ -26,6 +26,10 @@ pub const FOR_CLIENTS: ResendPolicy =
 pub const UNDER_CLAIMS: ResendPolicy =
     ResendPolicy { attempts: 20, pause: Millis(10), again: is_unclear_or_away };
 
+/// For commands of several executions. If a database is away, they are sent separately.
+pub const OF_SEVERAL: ResendPolicy =
+    ResendPolicy { attempts: 20, pause: Millis(10), again: is_unclear };
+
 /// For the results of deliveries: a message whose result is not stored is delivered again.
 pub const OF_DELIVERIES: ResendPolicy =
     ResendPolicy { attempts: 3, pause: Millis(100), again: is_open };
@@ -111,7 +115,8 @@ mod tests {
         let away = StoreError::Away { reason: "gone".into() };
         assert!((FOR_CLIENTS.again)(&StoreError::Conflict));
         assert!(!(FOR_CLIENTS.again)(&away) && (UNDER_CLAIMS.again)(&away));
-        for resend in [FOR_CLIENTS, UNDER_CLAIMS, OF_DELIVERIES, OF_HEARTBEATS] {
+        assert!(!(OF_SEVERAL.again)(&away));
+        for resend in [FOR_CLIENTS, UNDER_CLAIMS, OF_SEVERAL, OF_DELIVERIES, OF_HEARTBEATS] {
             assert!(!(resend.again)(&StoreError::Closed), "{resend:?}");
         }
     }

@@ -5,15 +5,18 @@ use segno_core::{
     reply::{Refusal, Reply},
     unreadable::Subject,
 };
-use segno_store::StoreError;
+use segno_store::{Store, StoreError};
 
 use super::reconcile::chain;
-use crate::host::Host;
-use crate::resend::{SentCommands, UNDER_CLAIMS};
+use crate::{
+    host::Host,
+    resend::{OF_SEVERAL, SentCommands},
+};
 
 /// Commits each of `groups`, in order, in as few transactions as possible. Each group is atomic,
 /// and all groups share one transaction if the store accepts that. A group that the store refuses
-/// is quarantined under the subject of its first command, and has no replies.
+/// is quarantined under the subject of its first command, and has no replies. A group that needs a
+/// database of several that is away is postponed until it is back, and has no replies either.
 ///
 /// # Errors
 /// The store did not answer: some groups may have been committed.
@@ -36,7 +39,7 @@ pub async fn each(
             continue;
         }
         let commands: Vec<Command> = piece.iter().flat_map(|(_, group)| group).cloned().collect();
-        match host.send(commands, UNDER_CLAIMS).await {
+        match host.send(commands, OF_SEVERAL).await {
             Ok(SentCommands { replies, .. }) => {
                 let mut replies = replies.into_iter();
                 for (place, group) in piece {
@@ -44,9 +47,13 @@ pub async fn each(
                     answers[place] = noted(host, &group, of_group);
                 }
             }
-            Err(StoreError::Database { .. }) if piece.len() > 1 => {
+            Err(error) if piece.len() > 1 && is_of_some(&*host.store, &error) => {
                 let behind = piece.split_off(piece.len() / 2);
                 pieces.extend([behind, piece]);
+            }
+            Err(error @ StoreError::Away { .. }) if is_of_some(&*host.store, &error) => {
+                let first = piece.iter().flat_map(|(_, group)| group.first());
+                first.for_each(|first| quarantine.postpone(first, &host.store.missing()));
             }
             Err(error @ StoreError::Database { .. }) => {
                 let Some((place, mut group)) = piece.pop() else { continue };
@@ -63,6 +70,16 @@ pub async fn each(
         }
     }
     Ok(answers)
+}
+
+/// True if an error may concern some of the commands only: a row that the store refuses, or one in
+/// a database of several that is away.
+pub(crate) fn is_of_some(store: &dyn Store, error: &StoreError) -> bool {
+    match error {
+        StoreError::Database { .. } => true,
+        StoreError::Away { .. } => !store.missing().is_empty(),
+        _ => false,
+    }
 }
 
 /// The replies of a group. `None` if its rows cannot be read.

@@ -27,6 +27,7 @@ pub use damage::{DamageClass, ORPHANS, RecoveryAction, class};
 pub use doctor::{Repair, describe, repair};
 pub use driver::{Duty, Recovery, duties};
 pub use isolate::each;
+pub(crate) use isolate::is_of_some;
 pub use next_turn::NextTurn;
 pub use policy::{DutyRow, RecoveryPolicy, policy};
 pub use reconcile::{RepairStep, repair_all};

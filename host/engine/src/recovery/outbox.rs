@@ -26,6 +26,7 @@ pub(super) const PAGE: usize = 256;
 /// kinds that no channel takes are not read.
 pub(super) async fn turn(host: Host) -> Result<NextTurn, StoreError> {
     let now = host.env.clock.now();
+    host.quarantine.resume(&host.store.missing());
     let channels = &host.channels;
     let mut commands = Vec::new();
     let mut next = None;
@@ -37,7 +38,7 @@ pub(super) async fn turn(host: Host) -> Result<NextTurn, StoreError> {
         let Some(room) = PAGE.checked_sub(under_way).filter(|room| *room > 0) else { continue };
         // Quarantined messages stay due, and must not hide later ones either.
         let quarantine = &host.quarantine;
-        let page = (PAGE + quarantine.len()) as u32;
+        let page = (PAGE + quarantine.resting()) as u32;
         let due = host.store.work_queue().outbox_due(kind, now, page).await?;
         let fresh = due
             .commands

@@ -13,7 +13,8 @@ pub(super) const PAGE: u32 = 1_000;
 pub(super) async fn turn(host: Host) -> Result<NextTurn, StoreError> {
     host.notifier.plan_timers(None);
     // Quarantined rows and held timers stay due, and must not hide those after them.
-    let page = PAGE + (host.quarantine.len() + host.held_timers.len()) as u32;
+    host.quarantine.resume(&host.store.missing());
+    let page = PAGE + (host.quarantine.resting() + host.held_timers.len()) as u32;
     let look = || host.store.work_queue().due(host.env.clock.now(), page);
     let mut due = look().await?;
     if renews_own(&host, &due.commands).await {

@@ -13,6 +13,8 @@ use segno_store::ExecutionHistory;
 use super::{context::WorkerContext, run};
 use crate::{
     claim::PrefetchedRows,
+    recovery::is_of_some,
+    resend::OF_SEVERAL,
     slots::{ClaimedTask, Slot},
 };
 
@@ -29,29 +31,45 @@ pub(super) struct TaskOffer {
     pub target: Text,
 }
 
-/// Claims these tasks in one commit, and runs those that were claimed.
+/// Claims these tasks in one commit, and runs those that were claimed. If one of them needs a
+/// database of several that is away, the others are claimed without it.
 pub(super) async fn acquire(worker: Arc<WorkerContext>, offers: Vec<(Slot, TaskOffer)>) {
-    let acquire = |(_, offer): &(Slot, TaskOffer)| Command::TaskAcquire {
+    let claim = |(_, offer): &(Slot, TaskOffer)| Command::TaskAcquire {
         claim: Claim { id: offer.id.clone(), version: offer.version },
         request: worker.claim_request(),
         stall_limit: None,
     };
-    let commands = offers.iter().map(acquire).collect();
-    let replies = match worker.submit(commands).await {
-        Ok(replies) => replies,
-        Err(error) => {
-            tracing::warn!(?error, "tasks could not be acquired; they are offered again");
-            return;
+    let mut pieces = vec![offers];
+    while let Some(mut piece) = pieces.pop() {
+        let commands = piece.iter().map(claim).collect();
+        match worker.submit_as(commands, OF_SEVERAL).await {
+            Ok(replies) => {
+                let running = run_claimed(worker.clone(), claimed(piece, replies));
+                match pieces.is_empty() {
+                    true => running.await,
+                    false => worker.host.env.runtime.spawn("execution", Box::pin(running)),
+                }
+            }
+            Err(error) if piece.len() > 1 && is_of_some(&*worker.host.store, &error) => {
+                let others = piece.split_off(piece.len() / 2);
+                pieces.extend([others, piece]);
+            }
+            Err(error) => {
+                tracing::warn!(?error, "tasks could not be acquired; they are offered again");
+            }
         }
-    };
+    }
+}
+
+/// The tasks that were claimed.
+fn claimed(offers: Vec<(Slot, TaskOffer)>, replies: Vec<Reply>) -> Vec<ClaimedTask> {
     let claimed = offers.into_iter().zip(replies).filter_map(|((slot, _), reply)| match reply {
         Reply::Task(acquired) => {
             Some(ClaimedTask { slot, acquired: *acquired, settled: Vec::new() })
         }
         _ => None, // Another host was faster, or the task has ended.
     });
-    let claimed = claimed.collect();
-    run_claimed(worker, claimed).await;
+    claimed.collect()
 }
 
 /// Runs tasks that were claimed together, each separately, after reading their journals.

@@ -21,7 +21,7 @@ use crate::{
     host::Host,
     lease_ttl::AdaptiveLeaseTtl,
     notifier::SettlementNotice,
-    resend::{SentCommands, UNDER_CLAIMS},
+    resend::{ResendPolicy, SentCommands, UNDER_CLAIMS},
 };
 
 /// The duration from which on an attempt is not short.
@@ -84,18 +84,25 @@ impl WorkerContext {
         &self,
         commands: Vec<Command>,
     ) -> Result<Vec<Reply>, ExecutionError> {
+        self.submit_as(commands, UNDER_CLAIMS).await.map_err(|error| match error {
+            StoreError::Conflict | StoreError::UnknownOutcome(_) | StoreError::Away { .. } => {
+                ExecutionError::Lost
+            }
+            error => error.into(),
+        })
+    }
+
+    /// Commits `commands` together, and sends them again according to `resend`.
+    pub(super) async fn submit_as(
+        &self,
+        commands: Vec<Command>,
+        resend: ResendPolicy,
+    ) -> Result<Vec<Reply>, StoreError> {
         self.claims.note(&commands);
         let commands: Arc<[Command]> = commands.into();
-        match self.host.send(commands.clone(), UNDER_CLAIMS).await {
-            Ok(SentCommands { replies, .. }) => {
-                self.note(&commands, &replies);
-                Ok(replies)
-            }
-            Err(StoreError::Conflict | StoreError::UnknownOutcome(_) | StoreError::Away { .. }) => {
-                Err(ExecutionError::Lost)
-            }
-            Err(error) => Err(error.into()),
-        }
+        let SentCommands { replies, .. } = self.host.send(commands.clone(), resend).await?;
+        self.note(&commands, &replies);
+        Ok(replies)
     }
 
     /// Counts records that became durable, writes the log lines of guests, and notifies executions

@@ -125,7 +125,16 @@ pub async fn turn(
         );
     }
     let ends = page.next.is_none();
-    let modules = if ends { remove_modules(&host, &retention, now).await? } else { 0 };
+    let modules = match ends {
+        true => match remove_modules(&host, &retention, now).await {
+            Err(error) if isolate::is_of_some(&*host.store, &error) => {
+                tracing::debug!(%error, "modules are looked at in the next round");
+                0
+            }
+            removed => removed?,
+        },
+        false => 0,
+    };
     let room = round.lock().unwrap_or_else(PoisonError::into_inner).room;
     let room = (room || removed.promises > 0 || modules > 0) && host.store.vacuum().await?;
     let mut round = round.lock().unwrap_or_else(PoisonError::into_inner);
@@ -168,7 +177,13 @@ async fn remove(
                     gone_roots.push((top.clone(), *before));
                 }
                 Reply::Pruned(PruneResult::Kept(RetentionReason::Large)) => {
-                    let parts = large::remove(host, top, *before, state).await?;
+                    let parts = match large::remove(host, top, *before, state).await {
+                        Err(error) if isolate::is_of_some(&*host.store, &error) => {
+                            tracing::debug!(root = %top, %error, "the rest of an old tree stays for now");
+                            continue;
+                        }
+                        parts => parts?,
+                    };
                     let parts = parts.unwrap_or_else(|kept| {
                         tracing::debug!(root = %top, %kept, "an old tree stays");
                         0
