@@ -204,6 +204,14 @@ pub enum ApiError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Databases of several do not answer, so a list would be incomplete.
+    #[error("{reason}; list what the other databases have with `partial=true`")]
+    Incomplete {
+        /// The error of the store.
+        reason: StoreError,
+        /// The addresses of these databases.
+        missing: Vec<String>,
+    },
     /// An internal fault of the host.
     #[error("a fault of the host: {0}")]
     Internal(String),
@@ -333,6 +341,9 @@ impl ApiError {
             Self::Store(StoreError::Conflict) => plain(kind::CONFLICT),
             Self::Store(StoreError::TooLong { .. }) => plain(kind::READ_TOO_LONG),
             Self::Store(_) => plain(kind::STORE_UNAVAILABLE),
+            Self::Incomplete { missing, .. } => {
+                (kind::STORE_UNAVAILABLE, json!({ "missing": missing }))
+            }
             Self::Internal(_) => plain(kind::INTERNAL),
         }
     }

@@ -12,7 +12,7 @@ use segno_core::{
     time::Timestamp,
 };
 use segno_engine::stuck::circle;
-use segno_store::{InvocationFilter, InvocationRow, Page, StateCounts, Store};
+use segno_store::{InvocationFilter, InvocationRow, Page, StateCounts, Store, StoreError};
 
 use super::{
     Api, ApiError, behind,
@@ -52,21 +52,28 @@ pub(crate) async fn list(
         let reason = "cannot be combined with `error`: leave one of them out".to_owned();
         return Err(ApiError::BadField { field: "counts", reason });
     }
+    let partial = query.partial;
     let filter = filter(query)?;
-    let store = api.look().await?;
-    let page = match &error {
-        None => store.read().list(&filter).await?,
-        Some(error) => with_error(&*store, &filter, error).await?,
+    let store = api.look().await?.listing(partial);
+    let reading = async {
+        let page = match &error {
+            None => store.read().list(&filter).await?,
+            Some(error) => with_error(&*store, &filter, error).await?,
+        };
+        let counts = match asks_for_counts {
+            true => Some(store.read().counts_by_state(&filter).await?),
+            false => None,
+        };
+        Ok((page, counts))
     };
-    let counts = match asks_for_counts {
-        true => Some(store.read().counts_by_state(&filter).await?),
-        false => None,
-    };
+    let (page, counts) = reading.await.map_err(|error| store.incomplete(error))?;
+    let missing = store.left_out();
     drop(store);
     let unreadable = view::unreadable("promise", page.unreadable);
     Ok(Json(InvocationPage {
         items: page.items.iter().map(view::summary).collect(),
         unreadable,
+        missing,
         next: page.next.map(|cursor| cursor.to_string()),
         counts: counts.map(counted),
     }))
@@ -78,7 +85,7 @@ pub(super) async fn with_error(
     store: &dyn Store,
     filter: &InvocationFilter,
     error: &str,
-) -> Result<Page<InvocationRow>, ApiError> {
+) -> Result<Page<InvocationRow>, StoreError> {
     let mut filter = filter.clone();
     let mut read = 0;
     loop {

@@ -19,8 +19,8 @@ use super::{
     body::{JsonBody, PathSegments, UrlQuery},
     catalog::{CatalogEntry, CatalogModules},
     model::{
-        LimitBefore, LimitChanged, LimitHolder, LimitItem, LimitKey, LimitList, LimitQuery,
-        LimitRule, LimitSource, LimitView, SetLimit,
+        LimitBefore, LimitChanged, LimitHolder, LimitItem, LimitKey, LimitList, LimitListQuery,
+        LimitQuery, LimitRule, LimitSource, LimitView, SetLimit,
     },
     page, problem_kind as kind,
     refusals::Refusals,
@@ -32,23 +32,25 @@ const LOOKED_AT: u32 = 1_000;
 
 /// Lists the limits that modules declare or operators set, by name.
 #[utoipa::path(
-    get, path = "/v1/limits", tag = "limits", params(LimitQuery),
+    get, path = "/v1/limits", tag = "limits", params(LimitListQuery),
     responses((status = 200, body = LimitList), Refusals),
 )]
 pub(crate) async fn list(
     State(api): State<Api>,
-    UrlQuery(query): UrlQuery<LimitQuery>,
+    UrlQuery(query): UrlQuery<LimitListQuery>,
 ) -> Result<Json<LimitList>, ApiError> {
     let limit = page::LISTING.of(query.limit)?;
     let after = query.after.as_deref().map(LimitName::from);
-    let store = api.look().await?;
-    let rows = store.read().limits(&LimitFilter { after: after.clone(), limit }).await?;
+    let store = api.look().await?.listing(query.partial);
+    let rows = store.read().limits(&LimitFilter { after: after.clone(), limit }).await;
+    let rows = rows.map_err(|error| store.incomplete(error))?;
     let modules = api.modules().await?;
     let declared = declarations(&modules, after.as_ref());
     let (rows, next) = joined(rows.items, rows.next, declared, limit as usize);
     let now = api.host.env.clock.now();
     let items = rows.iter().map(|row| item(&row.name, &row.limit, now)).collect();
-    Ok(Json(LimitList { items, next: next.map(|name| name.to_string()) }))
+    let missing = store.left_out();
+    Ok(Json(LimitList { items, missing, next: next.map(|name| name.to_string()) }))
 }
 
 /// Reads a limit: the effective rule and its source, the numbers of admitted and waiting

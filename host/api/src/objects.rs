@@ -48,8 +48,9 @@ pub(crate) async fn list(
 ) -> Result<Json<ObjectList>, ApiError> {
     let limit = page::LISTING.of(query.limit)?;
     let after = query.after.map(|name| ObjectId::from(name.as_str()));
-    let store = api.look().await?;
-    let found = store.read().objects(&ObjectFilter { prefix: query.prefix, after, limit }).await?;
+    let store = api.look().await?.listing(query.partial);
+    let found = store.read().objects(&ObjectFilter { prefix: query.prefix, after, limit }).await;
+    let found = found.map_err(|error| store.incomplete(error))?;
     let holders: Vec<PromiseId> =
         found.items.iter().filter_map(|row| row.holder().cloned()).collect();
     let held = held(&*store, &holders).await?;
@@ -64,6 +65,7 @@ pub(crate) async fn list(
     };
     Ok(Json(ObjectList {
         items: found.items.iter().map(item).collect(),
+        missing: store.left_out(),
         next: found.next.map(|object| object.to_string()),
     }))
 }

@@ -12,7 +12,7 @@ use segno_core::{
     time::Timestamp,
     value::{Tags, Value as Stored},
 };
-use segno_store::{Page, PromiseFilter, PromiseRow, PromiseStateFilter, Store};
+use segno_store::{Page, PromiseFilter, PromiseRow, PromiseStateFilter, Store, StoreError};
 
 use super::{
     Api, ApiError,
@@ -132,12 +132,15 @@ pub(crate) async fn list(
 ) -> Result<Json<PromisePage>, ApiError> {
     let is_external = query.external == Some(true);
     let with_signals = query.signals == Some(true);
+    let partial = query.partial;
     let filter = filter(query)?;
-    let store = api.look().await?;
+    let store = api.look().await?.listing(partial);
     let page = match is_external {
-        false => store.read().find(&filter).await?,
-        true => external_ones(&*store, filter, with_signals).await?,
+        false => store.read().find(&filter).await,
+        true => external_ones(&*store, filter, with_signals).await,
     };
+    let page = page.map_err(|error| store.incomplete(error))?;
+    let missing = store.left_out();
     drop(store);
     let line = |row: &PromiseRow| {
         let promise = &row.promise;
@@ -153,7 +156,8 @@ pub(crate) async fn list(
     };
     let next = page.next.map(|id| id.to_string());
     let items = page.items.iter().map(line).collect();
-    Ok(Json(PromisePage { items, unreadable: view::unreadable("promise", page.unreadable), next }))
+    let unreadable = view::unreadable("promise", page.unreadable);
+    Ok(Json(PromisePage { items, unreadable, missing, next }))
 }
 
 /// Reads a page of promises that match the filter and are settled from outside, optionally with
@@ -162,7 +166,7 @@ async fn external_ones(
     store: &dyn Store,
     mut filter: PromiseFilter,
     with_signals: bool,
-) -> Result<Page<PromiseRow, PromiseId>, ApiError> {
+) -> Result<Page<PromiseRow, PromiseId>, StoreError> {
     let limit = filter.limit as usize;
     filter.limit = page::LISTING.largest;
     let mut found = store.read().find(&filter).await?;

@@ -9,7 +9,7 @@ use std::{ops::Deref, sync::Arc};
 
 use segno_core::time::Millis;
 use segno_engine::host::Host;
-use segno_store::Store;
+use segno_store::{Store, StoreError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{
@@ -30,6 +30,9 @@ pub struct ReadPermits {
 /// for something else.
 pub struct PermittedRead {
     store: Arc<dyn Store>,
+    /// The databases that were missing when a list began that leaves them out. `None` for other
+    /// reads.
+    missing: Option<Vec<String>>,
     _place: OwnedSemaphorePermit,
 }
 
@@ -46,13 +49,42 @@ impl ReadPermits {
     /// No permit was free in time.
     pub(super) async fn place(&self, host: &Host) -> Result<PermittedRead, ApiError> {
         let place = admission::place(&self.places, self.patience, &host.env, FULL);
-        Ok(PermittedRead { _place: place.await?, store: store(host) })
+        Ok(PermittedRead { _place: place.await?, store: store(host), missing: None })
     }
 }
 
 /// The store's interface for client reads.
 pub(super) fn store(host: &Host) -> Arc<dyn Store> {
     host.store.for_clients().unwrap_or_else(|| host.store.clone())
+}
+
+impl PermittedRead {
+    /// The same, for a list that leaves out databases that do not answer if `partial` is true.
+    pub(super) fn listing(self, partial: Option<bool>) -> Self {
+        match self.store.present().filter(|_| partial == Some(true)) {
+            Some(present) => Self { missing: Some(present.missing()), store: present, ..self },
+            None => self,
+        }
+    }
+
+    /// The error of a list. It names the databases that do not answer.
+    pub(super) fn incomplete(&self, error: StoreError) -> ApiError {
+        match (error, self.store.missing()) {
+            (reason @ StoreError::Away { .. }, missing) if !missing.is_empty() => {
+                ApiError::Incomplete { reason, missing }
+            }
+            (error, _) => error.into(),
+        }
+    }
+
+    /// The databases that were left out, by their addresses.
+    pub(super) fn left_out(&self) -> Vec<String> {
+        let Some(mut missing) = self.missing.clone() else { return Vec::new() };
+        missing.extend(self.store.missing());
+        missing.sort();
+        missing.dedup();
+        missing
+    }
 }
 
 impl Deref for PermittedRead {

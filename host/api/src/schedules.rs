@@ -16,7 +16,7 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Tags, Text, Value as Stored},
 };
-use segno_store::{PromiseRow, ScheduleFilter};
+use segno_store::{PromiseRow, ScheduleFilter, Store};
 
 use super::{
     Api, ApiError,
@@ -86,10 +86,12 @@ pub(crate) async fn list(
     }
     let after = query.after.map(ScheduleId::new);
     let filter = ScheduleFilter { prefix: query.prefix, tags, after, limit };
-    let page = api.look().await?.read().schedules(&filter).await?;
+    let store = api.look().await?.listing(query.partial);
+    let page = store.read().schedules(&filter).await.map_err(|error| store.incomplete(error))?;
     Ok(Json(ScheduleList {
-        items: looked_at(&api, &page.items).await?,
+        items: looked_at(&api, &*store, &page.items).await?,
         unreadable: view::unreadable("schedule", page.unreadable),
+        missing: store.left_out(),
         next: page.next.map(|id| id.to_string()),
     }))
 }
@@ -105,9 +107,10 @@ pub(crate) async fn describe(
     PathSegment(id): PathSegment,
 ) -> Result<Json<ScheduleView>, ApiError> {
     let id = schedule_id(id)?;
-    let found = api.look().await?.read().schedule(&id).await?;
+    let store = api.look().await?;
+    let found = store.read().schedule(&id).await?;
     let schedule = found.ok_or_else(|| ApiError::UnknownSchedule(id.to_string()))?;
-    let views = looked_at(&api, std::slice::from_ref(&schedule)).await?;
+    let views = looked_at(&api, &*store, std::slice::from_ref(&schedule)).await?;
     let view = views.into_iter().next().unwrap_or_else(|| shown(&schedule));
     let upcoming = upcoming(&schedule, api.host.env.clock.now());
     Ok(Json(ScheduleView { upcoming, ..view }))
@@ -298,10 +301,14 @@ fn schedule_refused(refusal: Refusal) -> ApiError {
 
 /// Converts schedules for the answer, with the states of their last invocations and with problems
 /// that prevent the next start.
-async fn looked_at(api: &Api, schedules: &[Schedule]) -> Result<Vec<ScheduleView>, ApiError> {
+async fn looked_at(
+    api: &Api,
+    store: &dyn Store,
+    schedules: &[Schedule],
+) -> Result<Vec<ScheduleView>, ApiError> {
     let last: Vec<PromiseId> =
         schedules.iter().filter_map(|schedule| schedule.last_id.clone()).collect();
-    let rows = api.look().await?.read().promises(&last).await?;
+    let rows = store.read().promises(&last).await?;
     let last: BTreeMap<&PromiseId, PromiseRow> =
         last.iter().zip(rows).filter_map(|(id, row)| Some((id, row?))).collect();
     let modules = api.modules().await?;

@@ -25,10 +25,16 @@ pub(super) async fn list(api: &Api, query: InvocationQuery) -> Result<Invocation
     let limit = page::LISTING.of(query.limit)? as usize;
     let is_first = query.after.is_none();
     let (mut state, after) = query.after.as_deref().map(cursor).transpose()?.unwrap_or((0, None));
+    let partial = query.partial;
     let plain = InvocationQuery { after: None, limit: None, ..query };
     let mut filter = InvocationFilter { after, limit: READ, ..filter(plain)? };
-    let mut page =
-        InvocationPage { items: Vec::new(), unreadable: Vec::new(), next: None, counts: None };
+    let mut page = InvocationPage {
+        items: Vec::new(),
+        unreadable: Vec::new(),
+        missing: Vec::new(),
+        next: None,
+        counts: None,
+    };
     let mut looked_at = 0;
     while let Some(name) = STATES.get(state) {
         filter.state = Some((*name).to_owned());
@@ -40,9 +46,12 @@ pub(super) async fn list(api: &Api, query: InvocationQuery) -> Result<Invocation
         // Everything found in a read is returned, so a state in which most invocations are stuck is
         // read only as far as the page has room.
         filter.limit = if state == 0 { READ.min(room as u32) } else { READ };
-        let store = api.look().await?;
-        let read = store.read().list(&filter).await?;
-        let found = look(&*store, &read.items, api.host.env.clock.now()).await?;
+        let store = api.look().await?.listing(partial);
+        let read = store.read().list(&filter).await;
+        let read = read.map_err(|error| store.incomplete(error))?;
+        let found = look(&*store, &read.items, api.host.env.clock.now()).await;
+        let found = found.map_err(|error| store.incomplete(error))?;
+        page.missing.extend(store.left_out());
         drop(store);
         looked_at += read.items.len();
         for (row, stuck) in read.items.iter().zip(found) {
@@ -58,6 +67,8 @@ pub(super) async fn list(api: &Api, query: InvocationQuery) -> Result<Invocation
             state += 1;
         }
     }
+    page.missing.sort();
+    page.missing.dedup();
     if is_first {
         page.unreadable.extend(quarantined(api, filter.prefix.as_deref()));
     }

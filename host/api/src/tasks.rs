@@ -39,10 +39,12 @@ pub(crate) async fn list(
         limit,
         ..InvocationFilter::default()
     };
-    let page = api.look().await?.read().list(&filter).await?;
+    let store = api.look().await?.listing(query.partial);
+    let page = store.read().list(&filter).await.map_err(|error| store.incomplete(error))?;
     Ok(Json(TaskPage {
         items: page.items.iter().map(|row| shown(&row.promise, &row.task)).collect(),
         unreadable: view::unreadable("promise", page.unreadable),
+        missing: store.left_out(),
         next: page.next.map(|cursor| cursor.to_string()),
     }))
 }

@@ -12,6 +12,7 @@ mod graphs;
 mod http;
 mod invocations;
 mod limits;
+mod lists;
 mod local;
 mod modules;
 mod objects;
@@ -27,6 +28,7 @@ pub use self::http::Client;
 pub use blobs::BlobDownload;
 pub use bundles::BundleDownload;
 pub use error::ClientError;
+pub use lists::without_missing;
 pub use local::LocalHost;
 pub use reference::{
     FunctionReference, PromiseReference, QueryReference, SignalReference, UpdateReference,

@@ -1,13 +1,13 @@
 //! Requests about limits of functions.
 
 use reqwest::Method;
-use segno_model::{LimitChanged, LimitList, LimitQuery, LimitView, SetLimit};
+use segno_model::{LimitChanged, LimitList, LimitListQuery, LimitQuery, LimitView, SetLimit};
 
 use super::{Client, ClientError};
 
 impl Client {
     /// Lists a page of limits, by name.
-    pub async fn limits(&self, query: &LimitQuery) -> Result<LimitList, ClientError> {
+    pub async fn limits(&self, query: &LimitListQuery) -> Result<LimitList, ClientError> {
         self.get(&["v1", "limits"], query).await
     }
 

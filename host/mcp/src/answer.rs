@@ -119,6 +119,16 @@ pub(crate) fn relative(at_ms: i64, now_ms: i64) -> String {
     }
 }
 
+/// A line about databases that do not answer, whose rows are not in a list. Empty if there are none.
+pub(crate) fn not_listed(missing: &[String]) -> String {
+    match missing.is_empty() {
+        true => String::new(),
+        false => {
+            format!("\nnot listed: what lies in {}, which does not answer", missing.join(" and "))
+        }
+    }
+}
+
 /// The arguments of a call about one execution.
 pub(crate) fn id_argument(id: &str) -> Value {
     json!({ "id": id })

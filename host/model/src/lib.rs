@@ -75,7 +75,7 @@ pub use invocation::{
 pub use journal::{JournalPage, JournalRecord, OutcomeView, RecordKind};
 pub use limit::{
     BehindLimit, LimitBefore, LimitChanged, LimitHolder, LimitItem, LimitKey, LimitList,
-    LimitQuery, LimitSource, LimitView, LimitWait, SetLimit,
+    LimitListQuery, LimitQuery, LimitSource, LimitView, LimitWait, SetLimit,
 };
 pub use limit_rule::{
     LimitBounds, LimitDebounce, LimitOrder, LimitPriority, LimitRate, LimitRule, LimitSingleton,

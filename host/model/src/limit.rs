@@ -9,7 +9,22 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{InvocationState, LimitRule, flat::flattened, whole};
 
-/// Parameters of listing limits, or of listing the keys of one limit.
+/// Parameters of listing limits.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct LimitListQuery {
+    /// True to list what the databases that answer have, if the store has several and one is away.
+    /// The page then names those that are `missing`. Without it such a list is refused with 503.
+    pub partial: Option<bool>,
+    /// The `next` of the previous page.
+    pub after: Option<String>,
+    /// Maximum number of items (1 to 1000; default 100).
+    #[param(minimum = 1, maximum = 1000)]
+    pub limit: Option<u32>,
+}
+
+/// Parameters of listing the keys of a limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -65,6 +80,9 @@ pub struct LimitItem {
 pub struct LimitList {
     /// Limits that modules declare or operators set, and limits that still count executions.
     pub items: Vec<LimitItem>,
+    /// Addresses of the databases that do not answer, whose rows are left out (`partial`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
     /// The `after` of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,

@@ -15,6 +15,9 @@ use super::{FailureView, PromiseState, StartInvocation, whole};
 pub struct ObjectQuery {
     /// Prefix of names, for example `cart/Cart@`.
     pub prefix: Option<String>,
+    /// True to list what the databases that answer have, if the store has several and one is away.
+    /// The page then names those that are `missing`. Without it such a list is refused with 503.
+    pub partial: Option<bool>,
     /// The `next` of the previous page.
     pub after: Option<String>,
     /// Maximum number of items (1 to 1000; default 100).
@@ -27,6 +30,9 @@ pub struct ObjectQuery {
 pub struct ObjectList {
     /// The objects with state or with a retained invocation.
     pub items: Vec<ObjectItem>,
+    /// Addresses of the databases that do not answer, whose rows are left out (`partial`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
     /// The `after` of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,

@@ -43,6 +43,9 @@ pub struct InvocationQuery {
     /// True to count the invocations that match the filter, by state. At most the newest 10,000 are
     /// examined.
     pub counts: Option<bool>,
+    /// True to list what the databases that answer have, if the store has several and one is away.
+    /// The page then names those that are `missing`. Without it such a list is refused with 503.
+    pub partial: Option<bool>,
     /// The `next` of the previous page.
     #[param(pattern = r"^[0-9]{1,18}$")]
     pub after: Option<String>,

@@ -217,6 +217,9 @@ pub struct ScheduleList {
     /// Schedules of the page whose rows cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<UnreadableRow>,
+    /// Addresses of the databases that do not answer, whose rows are left out (`partial`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
     /// The `after` of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
@@ -232,6 +235,9 @@ pub struct ScheduleQuery {
     /// Label of the invocations, as `name=value`.
     #[param(pattern = "=")]
     pub label: Option<String>,
+    /// True to list what the databases that answer have, if the store has several and one is away.
+    /// The page then names those that are `missing`. Without it such a list is refused with 503.
+    pub partial: Option<bool>,
     /// The `next` of the previous page.
     pub after: Option<String>,
     /// Maximum number of items (1 to 1000; default 100).

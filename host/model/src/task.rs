@@ -97,6 +97,9 @@ pub struct TaskPage {
     /// Tasks of the page whose rows cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<UnreadableRow>,
+    /// Addresses of the databases that do not answer, whose rows are left out (`partial`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
     /// The `after` of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
@@ -114,6 +117,9 @@ pub struct TaskQuery {
     pub holder: Option<String>,
     /// Prefix of ids.
     pub prefix: Option<String>,
+    /// True to list what the databases that answer have, if the store has several and one is away.
+    /// The page then names those that are `missing`. Without it such a list is refused with 503.
+    pub partial: Option<bool>,
     /// The `next` of the previous page.
     #[param(pattern = r"^[0-9]{1,18}$")]
     pub after: Option<String>,

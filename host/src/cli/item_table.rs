@@ -89,6 +89,7 @@ impl<'a, I> ItemTable<'a, I> {
             console.document(page)?;
             return Ok(false);
         }
+        pages::say_missing(page.missing(), console);
         if page.items().is_empty() && page.unreadable().is_empty() {
             console.remark(none);
             return Ok(false);

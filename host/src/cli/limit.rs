@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, str::FromStr, time::Duration};
 
 use clap::{Args, Subcommand, ValueEnum};
 use segno_api::model::{
-    LimitChanged, LimitItem, LimitKey, LimitQuery, LimitSource, LimitView, SetLimit,
+    LimitChanged, LimitItem, LimitKey, LimitListQuery, LimitQuery, LimitSource, LimitView, SetLimit,
 };
 use segno_client::Client;
 use segno_core::{
@@ -241,9 +241,10 @@ impl LimitArgs {
 
 impl LimitListArgs {
     async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
-        let ask =
-            async |after, limit| client.limits(&LimitQuery { after, limit: Some(limit) }).await;
-        let found = self.pages.read(ask).await?;
+        let ask = async |after, limit, partial| {
+            client.limits(&LimitListQuery { partial, after, limit: Some(limit) }).await
+        };
+        let found = self.pages.read_present(ask).await?;
         ItemTable::new()
             .column(TextColumn::id("FUNCTION"), |item: &LimitItem| plain(&item.limit))
             .column(TextColumn::number("RUNNING"), |item| item.running)

@@ -87,6 +87,7 @@ impl ListArgs {
             console.document(&page)?;
             return Ok(Exit::Done);
         }
+        pages::say_missing(&page.missing, console);
         if page.items.is_empty() && page.unreadable.is_empty() {
             console.remark("no invocations");
             return Ok(Exit::Done);
@@ -125,16 +126,17 @@ impl ListArgs {
             roots: is_without_calls.then_some(true),
             ..self.filter.query()
         };
-        let ask = async |after, limit| {
+        let ask = async |after, limit, partial| {
             // The first page suffices: the counts do not depend on the page.
             let is_counted = Option::is_none(&after) && query.error.is_none();
             let counts = (is_counted && !self.filter.is_beyond_query()).then_some(true);
-            let query = InvocationQuery { after, limit: Some(limit), counts, ..query.clone() };
+            let query =
+                InvocationQuery { after, limit: Some(limit), counts, partial, ..query.clone() };
             let mut page = client.list(&query).await?;
             self.filter.retain(&mut page);
             Ok(page)
         };
-        Ok(self.pages.read(ask).await?)
+        Ok(self.pages.read_present(ask).await?)
     }
 }
 

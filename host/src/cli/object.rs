@@ -251,11 +251,11 @@ impl ObjectPromiseArgs {
 impl ObjectListArgs {
     async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
         let prefix = self.prefix;
-        let ask = async |after, limit| {
-            let query = ObjectQuery { prefix: prefix.clone(), after, limit: Some(limit) };
+        let ask = async |after, limit, partial| {
+            let query = ObjectQuery { prefix: prefix.clone(), partial, after, limit: Some(limit) };
             client.objects(&query).await
         };
-        let found = self.pages.read(ask).await?;
+        let found = self.pages.read_present(ask).await?;
         let none = match &prefix {
             Some(prefix) => format!("no object's name begins with `{prefix}`"),
             None => "no objects; calling a function of one makes it".to_owned(),

@@ -5,7 +5,7 @@ use segno_api::model::{
     ObjectList, PromisePage, PromiseSummary, RerunPage, RerunRow, ScheduleList, ScheduleView,
     TaskPage, TaskView, TreeNode, TreePage, UnreadableRow,
 };
-use segno_client::ClientError;
+use segno_client::{ClientError, without_missing};
 
 use super::{
     Console,
@@ -45,6 +45,21 @@ impl PageOptions {
     /// Returns true if all pages are requested.
     pub(super) fn is_all(&self) -> bool {
         self.all
+    }
+
+    /// Like [`read`](Self::read), of a list that leaves out the databases that do not answer if it is
+    /// refused because of them. `ask` receives the query's `partial` too.
+    ///
+    /// # Errors
+    /// The first error of `ask`.
+    pub(super) async fn read_present<P: ListPage>(
+        self,
+        ask: impl AsyncFn(Option<String>, u32, Option<bool>) -> Result<P, ClientError>,
+    ) -> Result<P, ClientError> {
+        self.read(async |after: Option<String>, limit| {
+            without_missing(|partial| ask(after.clone(), limit, partial)).await
+        })
+        .await
     }
 
     /// Reads the requested pages and joins them. `ask` receives the cursor and the maximum size of
@@ -88,12 +103,17 @@ pub(super) trait ListPage {
         &[]
     }
 
+    /// The addresses of the databases whose rows are left out, if the listing reports them.
+    fn missing(&self) -> &[String] {
+        &[]
+    }
+
     /// Appends the next page.
     fn append(&mut self, further: Self);
 }
 
 macro_rules! list_pages {
-    ($($page:ty: $items:ident of $item:ty $(, $unreadable:ident)?;)*) => {$(
+    ($($page:ty: $items:ident of $item:ty $(, $missing:ident $(, $unreadable:ident)?)?;)*) => {$(
         impl ListPage for $page {
             type Item = $item;
 
@@ -105,26 +125,35 @@ macro_rules! list_pages {
                 self.next.as_deref()
             }
 
+            $(fn missing(&self) -> &[String] {
+                &self.$missing
+            }
+
             $(fn unreadable(&self) -> &[UnreadableRow] {
                 &self.$unreadable
-            })?
+            })?)?
 
             fn append(&mut self, further: Self) {
                 self.$items.extend(further.$items);
                 self.next = further.next;
-                $(self.$unreadable.extend(further.$unreadable);)?
+                $(
+                    self.$missing.extend(further.$missing);
+                    self.$missing.sort();
+                    self.$missing.dedup();
+                    $(self.$unreadable.extend(further.$unreadable);)?
+                )?
             }
         }
     )*};
 }
 
 list_pages! {
-    InvocationPage: items of InvocationSummary, unreadable;
-    PromisePage: items of PromiseSummary, unreadable;
-    TaskPage: items of TaskView, unreadable;
-    ScheduleList: items of ScheduleView, unreadable;
-    ObjectList: items of ObjectItem;
-    LimitList: items of LimitItem;
+    InvocationPage: items of InvocationSummary, missing, unreadable;
+    PromisePage: items of PromiseSummary, missing, unreadable;
+    TaskPage: items of TaskView, missing, unreadable;
+    ScheduleList: items of ScheduleView, missing, unreadable;
+    ObjectList: items of ObjectItem, missing;
+    LimitList: items of LimitItem, missing;
     LimitView: keys of LimitKey;
     TreePage: nodes of TreeNode;
     RerunPage: items of RerunRow;
@@ -143,6 +172,16 @@ pub(super) fn show_unreadable(rows: &[UnreadableRow], column: usize, table: &mut
 pub(super) fn say_unreadable(rows: &[UnreadableRow], console: &mut Console) {
     for row in rows {
         console.remark(&format!("{}: {}", plain(&row.id), plain(&row.reason)));
+    }
+}
+
+/// Prints which databases are left out.
+pub(super) fn say_missing(missing: &[String], console: &mut Console) {
+    for address in missing {
+        console.warn(&format!(
+            "{} does not answer: what lies in this database is not listed",
+            plain(address)
+        ));
     }
 }
 

@@ -156,10 +156,11 @@ impl PromiseListArgs {
             signals: None,
             ..PromiseQuery::default()
         };
-        let ask = async |after, limit| {
-            client.promises(&PromiseQuery { after, limit: Some(limit), ..query.clone() }).await
+        let ask = async |after, limit, partial| {
+            let query = PromiseQuery { after, limit: Some(limit), partial, ..query.clone() };
+            client.promises(&query).await
         };
-        Ok(self.pages.read(ask).await?)
+        Ok(self.pages.read_present(ask).await?)
     }
 }
 

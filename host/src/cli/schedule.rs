@@ -239,10 +239,11 @@ impl ScheduleListArgs {
             label: self.label.map(|(name, value)| format!("{name}={value}")),
             ..ScheduleQuery::default()
         };
-        let ask = async |after, limit| {
-            client.schedules(&ScheduleQuery { after, limit: Some(limit), ..query.clone() }).await
+        let ask = async |after, limit, partial| {
+            let query = ScheduleQuery { after, limit: Some(limit), partial, ..query.clone() };
+            client.schedules(&query).await
         };
-        let all = PageOptions::every().read(ask).await?;
+        let all = PageOptions::every().read_present(ask).await?;
         let table = ItemTable::new()
             .column(TextColumn::id("ID"), |schedule: &ScheduleView| plain(&schedule.id))
             .column(TextColumn::text("WHEN"), when)

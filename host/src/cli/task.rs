@@ -153,10 +153,11 @@ impl TaskListArgs {
             prefix: self.prefix,
             ..TaskQuery::default()
         };
-        let ask = async |after, limit| {
-            client.tasks(&TaskQuery { after, limit: Some(limit), ..query.clone() }).await
+        let ask = async |after, limit, partial| {
+            let query = TaskQuery { after, limit: Some(limit), partial, ..query.clone() };
+            client.tasks(&query).await
         };
-        Ok(self.pages.read(ask).await?)
+        Ok(self.pages.read_present(ask).await?)
     }
 }
 

@@ -7,6 +7,8 @@ import { shared } from './value.js';
 export const access = shared('unknown');
 /** Whether the host answers. */
 export const reachable = shared(true);
+/** The databases that do not answer, one address a line: the last list had to leave them out. */
+export const missing = shared('');
 
 let csrf = '';
 
@@ -39,6 +41,12 @@ export function withQuery(to, query = {}) {
 }
 
 export const get = (to, query, signal) => ask('GET', withQuery(to, query), undefined, signal);
+/** A page of a list. If the store has several databases, those that do not answer are left out. */
+export async function getList(to, query, signal) {
+  const page = await get(to, { ...query, partial: true }, signal);
+  missing.set((page.missing || []).join('\n'));
+  return page;
+}
 export const post = (to, body = {}, signal) => ask('POST', to, body, signal);
 export const put = (to, body) => ask('PUT', to, body);
 export const patch = (to, body) => ask('PATCH', to, body);

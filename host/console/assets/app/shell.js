@@ -1,7 +1,7 @@
 // What is around every page: the navigation, whether the host answers, light and dark.
 
 import { classes, html, useEffect, useRef } from './dom.js';
-import { access, logout, reachable } from './api.js';
+import { access, logout, missing, reachable } from './api.js';
 import { stream } from './live.js';
 import { Logo } from './logo.js';
 import { Link } from './route.js';
@@ -19,6 +19,11 @@ const PAGES = [
   ['tasks', 'Workers'],
   ['host', 'Host'],
 ];
+
+function Missing() {
+  const addresses = missing.use().split('\n').filter(Boolean);
+  return addresses.length > 0 && html`<div class="failed" role="alert"><strong>Lists are incomplete.</strong> What lies in these databases is left out, because they do not answer: ${addresses.map((address, at) => html`${at > 0 && ', '}<code>${address}</code>`)}</div>`;
+}
 
 function Connection() {
   const isReachable = reachable.use();
@@ -66,6 +71,6 @@ export function Shell({ at, children }) {
           ${entered === 'in' && html`<button type="button" class="link" onClick=${() => logout().catch(() => {})}>log out</button>`}
         </div>
       </aside>
-      <main id="main" tabindex="-1" class=${classes(!isReachable && 'stale')}>${children}</main>
+      <main id="main" tabindex="-1" class=${classes(!isReachable && 'stale')}><${Missing} />${children}</main>
     </div>`;
 }

@@ -1,13 +1,14 @@
 //! The list of executions.
 
 use schemars::JsonSchema;
+use segno_client::without_missing;
 use segno_model::{InvocationQuery, InvocationSummary};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::{
     access::HostAccess,
-    answer::{ToolAnswer, id_argument, relative},
+    answer::{ToolAnswer, id_argument, not_listed, relative},
     excerpt::cut,
     failure::ToolFailure,
     tool::{HostTool, ToolEffect},
@@ -145,7 +146,11 @@ impl HostTool for ListExecutions {
             after: self.after,
             ..InvocationQuery::default()
         };
-        let page = access.client.list(&query).await?;
+        let ask = |partial| {
+            let query = InvocationQuery { partial, ..query.clone() };
+            async move { access.client.list(&query).await }
+        };
+        let page = without_missing(ask).await?;
         let now = access.now_ms();
         let executions: Vec<ExecutionLine> =
             page.items.into_iter().map(ExecutionLine::from).collect();
@@ -165,6 +170,7 @@ impl HostTool for ListExecutions {
             .next
             .as_ref()
             .map(|after| json!(ListExecutions { after: Some(after.clone()), ..again }));
+        let text = text + &not_listed(&page.missing);
         let mut answer = ToolAnswer::new(text, ExecutionList { executions, after: page.next });
         if let Some((tool, arguments)) = first {
             answer = answer.then(tool, arguments, "more about this one");

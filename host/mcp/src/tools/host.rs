@@ -1,13 +1,14 @@
 //! The state of the host.
 
 use schemars::JsonSchema;
+use segno_client::without_missing;
 use segno_model::InvocationQuery;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::{
     access::{HostAccess, WritePermission},
-    answer::ToolAnswer,
+    answer::{ToolAnswer, not_listed},
     failure::ToolFailure,
     tool::{HostTool, ToolEffect},
 };
@@ -49,7 +50,12 @@ impl HostTool for HostStatus {
         let health = client.health().await?;
         let ready = client.ready().await;
         let query = InvocationQuery { counts: Some(true), limit: Some(1), ..Default::default() };
-        let counts = client.list(&query).await?.counts.unwrap_or_default();
+        let ask = |partial| {
+            let query = InvocationQuery { partial, ..query.clone() };
+            async move { client.list(&query).await }
+        };
+        let page = without_missing(ask).await?;
+        let counts = page.counts.unwrap_or_default();
         let modules = client.modules().await?.modules;
         let modules = modules.iter().filter(|module| !module.aliases.is_empty()).count();
         let states: Vec<String> =
@@ -62,7 +68,7 @@ impl HostTool for HostStatus {
             health.version,
             client.server(),
             if states.is_empty() { "none".to_owned() } else { states.join(", ") },
-        );
+        ) + &not_listed(&page.missing);
         let output = HostStatusOutput {
             server: client.server(),
             version: health.version,

@@ -1,13 +1,14 @@
 //! Promises and signals that wait for people or other systems.
 
 use schemars::JsonSchema;
+use segno_client::without_missing;
 use segno_model::{PromiseQuery, PromiseSummary};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::{
     access::HostAccess,
-    answer::{ToolAnswer, id_argument, relative},
+    answer::{ToolAnswer, id_argument, not_listed, relative},
     failure::ToolFailure,
     tool::{HostTool, ToolEffect},
 };
@@ -97,7 +98,11 @@ impl HostTool for ListInbox {
             limit: Some(self.limit.unwrap_or(ENTRIES).clamp(1, ENTRIES_MAX)),
             ..PromiseQuery::default()
         };
-        let page = access.client.promises(&query).await?;
+        let ask = |partial| {
+            let query = PromiseQuery { partial, ..query.clone() };
+            async move { access.client.promises(&query).await }
+        };
+        let page = without_missing(ask).await?;
         let now = access.now_ms();
         let entries: Vec<InboxEntry> = page.items.into_iter().map(InboxEntry::from).collect();
         let text = match entries.is_empty() {
@@ -107,6 +112,7 @@ impl HostTool for ListInbox {
         let maker = entries.iter().find_map(|entry| entry.made_by.clone());
         let promise = entries.iter().find(|it| it.kind == "promise").map(|it| it.id.clone());
         let after = page.next.clone();
+        let text = text + &not_listed(&page.missing);
         let mut answer = ToolAnswer::new(text, InboxOutput { entries, after: page.next });
         if let Some(maker) = maker {
             let why = "the execution that waits, and the value that it takes";

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
+use segno_client::without_missing;
 use segno_model::{ObjectItem, ObjectQuery};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::{
     access::HostAccess,
-    answer::{ToolAnswer, id_argument},
+    answer::{ToolAnswer, id_argument, not_listed},
     excerpt::Excerpt,
     failure::ToolFailure,
     tool::{HostTool, ToolEffect},
@@ -69,9 +70,17 @@ impl HostTool for ListObjects {
     const EFFECT: ToolEffect = ToolEffect::Reads;
 
     async fn call(self, access: &HostAccess) -> Result<ToolAnswer<ObjectsOutput>, ToolFailure> {
-        let query =
-            ObjectQuery { prefix: self.prefix.clone(), after: self.after, limit: Some(OBJECTS) };
-        let page = access.client.objects(&query).await?;
+        let query = ObjectQuery {
+            prefix: self.prefix.clone(),
+            after: self.after,
+            limit: Some(OBJECTS),
+            ..ObjectQuery::default()
+        };
+        let ask = |partial| {
+            let query = ObjectQuery { partial, ..query.clone() };
+            async move { access.client.objects(&query).await }
+        };
+        let page = without_missing(ask).await?;
         let objects: Vec<ObjectLine> = page.items.into_iter().map(ObjectLine::from).collect();
         let line = |it: &ObjectLine| {
             let holder = it.holder.as_ref().map(|id| format!(", the turn is with {id}"));
@@ -89,6 +98,7 @@ impl HostTool for ListObjects {
         };
         let first = objects.first().map(|object| json!({"object": object.object}));
         let after = page.next.clone();
+        let text = text + &not_listed(&page.missing);
         let mut answer = ToolAnswer::new(text, ObjectsOutput { objects, after: page.next });
         if let Some(first) = first {
             answer = answer.then(ReadObject::NAME, first, "its state");

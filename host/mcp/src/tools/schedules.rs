@@ -1,13 +1,14 @@
 //! Schedules.
 
 use schemars::JsonSchema;
+use segno_client::without_missing;
 use segno_model::{ScheduleQuery, ScheduleView};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::{
     access::HostAccess,
-    answer::{ToolAnswer, id_argument, relative},
+    answer::{ToolAnswer, id_argument, not_listed, relative},
     failure::ToolFailure,
     tool::{HostTool, ToolEffect},
 };
@@ -107,7 +108,11 @@ impl HostTool for ListSchedules {
             limit: Some(SCHEDULES),
             ..ScheduleQuery::default()
         };
-        let page = access.client.schedules(&query).await?;
+        let ask = |partial| {
+            let query = ScheduleQuery { partial, ..query.clone() };
+            async move { access.client.schedules(&query).await }
+        };
+        let page = without_missing(ask).await?;
         let now = access.now_ms();
         let schedules: Vec<ScheduleLine> = page.items.into_iter().map(ScheduleLine::from).collect();
         let text = match schedules.is_empty() {
@@ -116,6 +121,7 @@ impl HostTool for ListSchedules {
         };
         let last = schedules.iter().find_map(|schedule| schedule.last.clone());
         let after = page.next.clone();
+        let text = text + &not_listed(&page.missing);
         let mut answer = ToolAnswer::new(text, SchedulesOutput { schedules, after: page.next });
         if let Some(last) = last {
             answer = answer.then("inspect_execution", id_argument(&last), "its last execution");

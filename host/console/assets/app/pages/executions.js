@@ -1,7 +1,7 @@
 // Executions: a list with filters, whose address says all of them; counts; and what is done to many.
 
 import { classes, html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../dom.js';
-import { get, path } from '../api.js';
+import { get, getList, path } from '../api.js';
 import { Command, segno } from '../command.js';
 import { throttled, useChanges } from '../live.js';
 import { Empty, Failed, Heading, Table } from '../parts.js';
@@ -41,7 +41,7 @@ function useExecutions(filter) {
 
   const begin = async () => {
     try {
-      const page = await get('/v1/invocations', { ...filter(), limit: PAGE });
+      const page = await getList('/v1/invocations', { ...filter(), limit: PAGE });
       if (current.current !== key) return;
       set((was) => {
         // Further pages that are shown stay behind the first.
@@ -62,7 +62,7 @@ function useExecutions(filter) {
       let next = state.next;
       const found = [];
       for (let pages = 0; next && found.length < PAGE && pages < 20; pages += 1) {
-        const page = await get('/v1/invocations', { ...filter(), limit: PAGE, after: next });
+        const page = await getList('/v1/invocations', { ...filter(), limit: PAGE, after: next });
         found.push(...page.items);
         next = page.next;
       }
@@ -118,7 +118,7 @@ export function Executions({ query }) {
       const { state: _, stuck: __, error, ...others } = filterOf(query);
       // The host does not count what it has to search.
       if (error) return;
-      const page = await get('/v1/invocations', { ...others, limit: 1, counts: true });
+      const page = await getList('/v1/invocations', { ...others, limit: 1, counts: true });
       setCounts(page.counts);
     } catch {
       // They stay as they were.

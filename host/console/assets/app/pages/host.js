@@ -1,7 +1,7 @@
 // The host itself: whether it takes work, what it is about, and its figures at a glance.
 
 import { html, useEffect, useRef, useState } from '../dom.js';
-import { get, metrics } from '../api.js';
+import { get, getList, metrics } from '../api.js';
 import { Chart } from '../chart.js';
 import { Command } from '../command.js';
 import { useChanges } from '../live.js';
@@ -24,7 +24,7 @@ async function read(signal) {
     get('/', {}, signal),
     get('/ready', {}, signal).then(() => null, (error) => error),
     metrics(signal),
-    get('/v1/invocations', { stuck: true, limit: 20 }, signal),
+    getList('/v1/invocations', { stuck: true, limit: 20 }, signal),
   ]);
   return { index, ready, figures, stuck, at: performance.now() };
 }

@@ -2,7 +2,7 @@
 // for a signal.
 
 import { html, useMemo, useState } from '../dom.js';
-import { get, path } from '../api.js';
+import { get, getList, path } from '../api.js';
 import { Command, segno } from '../command.js';
 import { describe, Settle, Signal } from '../execution/actions.js';
 import { promiseName } from '../execution/waits.js';
@@ -21,7 +21,7 @@ export function Inbox({ query }) {
     let after;
     let looked = 0;
     do {
-      const page = await get('/v1/promises', { state: 'pending', external: true, signals: true, prefix: query.prefix, after, limit: 1000 }, signal);
+      const page = await getList('/v1/promises', { state: 'pending', external: true, signals: true, prefix: query.prefix, after, limit: 1000 }, signal);
       items.push(...page.items);
       after = page.next;
       looked += 1;

@@ -1,7 +1,7 @@
 // Limits of functions: what holds, who runs and who waits.
 
 import { html, useMemo, useState } from '../dom.js';
-import { get, path, put, remove } from '../api.js';
+import { get, getList, path, put, remove } from '../api.js';
 import { Command, segno } from '../command.js';
 import { Act } from '../execution/act.js';
 import { draftOf, ValueForm } from '../form.js';
@@ -25,7 +25,7 @@ function words(rule) {
 const split = (name) => [name.slice(0, name.indexOf('/')), name.slice(name.indexOf('/') + 1)];
 
 export function Limits() {
-  const of = useRead((signal) => get('/v1/limits', { limit: 1000 }, signal), []);
+  const of = useRead((signal) => getList('/v1/limits', { limit: 1000 }, signal), []);
   const again = useMemo(() => throttled(of.again, 2000), []);
   useChanges('', again);
   return html`<${Heading} title="Limits" />

@@ -1,7 +1,7 @@
 // Objects: state by key, whose turn it is, and changing it by hand.
 
 import { html, useMemo, useState } from '../dom.js';
-import { get, patch, path } from '../api.js';
+import { get, getList, patch, path } from '../api.js';
 import { Command, segno } from '../command.js';
 import { Act } from '../execution/act.js';
 import { Json } from '../json.js';
@@ -21,14 +21,14 @@ function parts(name) {
 }
 
 export function Objects({ query }) {
-  const of = useRead((signal) => get('/v1/objects', { prefix: query.prefix, limit: 200 }, signal), [query.prefix]);
+  const of = useRead((signal) => getList('/v1/objects', { prefix: query.prefix, limit: 200 }, signal), [query.prefix]);
   const [further, setFurther] = useState({ of: null, items: [], next: undefined });
   const [error, fail] = useState(null);
   const again = useMemo(() => throttled(of.again, 5000), [query.prefix]);
   useChanges('', again);
   const more = async (next, page) => {
     try {
-      const added = await get('/v1/objects', { prefix: query.prefix, limit: 200, after: next });
+      const added = await getList('/v1/objects', { prefix: query.prefix, limit: 200, after: next });
       setFurther((was) => ({ of: page, items: [...(was.of === page ? was.items : []), ...added.items], next: added.next }));
     } catch (error) {
       fail(error);

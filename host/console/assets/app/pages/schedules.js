@@ -1,7 +1,7 @@
 // Schedules: when they start what, and stopping them for a while.
 
 import { html, useMemo, useState } from '../dom.js';
-import { get, path, post, remove } from '../api.js';
+import { getList, path, post, remove } from '../api.js';
 import { Command, segno } from '../command.js';
 import { Act } from '../execution/act.js';
 import { throttled, useChanges } from '../live.js';
@@ -16,7 +16,7 @@ export function Schedules({ query }) {
     const items = [];
     let after;
     do {
-      const page = await get('/v1/schedules', { prefix: query.prefix, after, limit: 1000 }, signal);
+      const page = await getList('/v1/schedules', { prefix: query.prefix, after, limit: 1000 }, signal);
       items.push(...page.items);
       after = page.next;
     } while (after && items.length < 5000);

@@ -1,7 +1,7 @@
 // Workers and tasks: who holds what, until when.
 
 import { html, useMemo, useState } from '../dom.js';
-import { get, path, post } from '../api.js';
+import { getList, path, post } from '../api.js';
 import { Command, segno } from '../command.js';
 import { throttled, useChanges } from '../live.js';
 import { Empty, Failed, Heading, Reading, Table, Tabs } from '../parts.js';
@@ -15,7 +15,7 @@ const MOST = 1000;
 
 export function Tasks({ query }) {
   const state = query.state || 'acquired';
-  const of = useRead((signal) => get('/v1/tasks', { state, holder: query.holder, limit: MOST }, signal), [state, query.holder]);
+  const of = useRead((signal) => getList('/v1/tasks', { state, holder: query.holder, limit: MOST }, signal), [state, query.holder]);
   const [error, fail] = useState(null);
   const again = useMemo(() => throttled(of.again, 1500), [state, query.holder]);
   useChanges('', again);
