@@ -3,6 +3,7 @@
 
 mod agent;
 mod architecture;
+mod away;
 mod bad_guests;
 mod bad_places;
 mod bad_uploads;
