@@ -55,6 +55,8 @@ async fn measure(
     let commits = schemas[0].commits().await?;
     let (pairs, calls) = (context.size(20, 2), context.size(300, 10));
     let (mut rates, mut cpu) = (DATABASES.map(|_| vec![]), DATABASES.map(|_| vec![]));
+    // Of the server of the first database.
+    let mut server_cpu = DATABASES.map(|_| vec![]);
     let (mut inside, mut across) = (vec![], vec![]);
     let (mut inside_rate, mut across_rate) = (vec![], vec![]);
     let mut stores = Vec::new();
@@ -63,14 +65,18 @@ async fn measure(
         let addresses = free.by_ref().take(databases).map(|schema| schema.address.as_str());
         stores.push(open(context, addresses.collect()).await?);
     }
+    let server = &mut schemas[0];
     for repetition in 0..=context.repetitions {
         for (place, (store, _)) in stores.iter().enumerate() {
             let name = format!("pairs-{place}-{repetition}");
+            let began = server.server_cpu_us().await;
             let passed = make_and_settle(store, &name, pairs).await?;
+            let spent = server.server_cpu_us().await.zip(began).map(|(end, begin)| end - begin);
             // The first run fills caches and plans.
             if repetition > 0 {
                 rates[place].push(passed.rate(CLIENTS * pairs));
                 cpu[place].push(passed.cpu_each_us(CLIENTS * pairs));
+                server_cpu[place].extend(spent.map(|us| us / f64::from(CLIENTS * pairs)));
             }
         }
         let (store, sharded) = &stores[1];
@@ -102,12 +108,22 @@ async fn measure(
     ));
     section.floor("promises made and settled in one database", "/s", &rates[0]);
     section.floor("CPU time of one, without the database's", "µs", &cpu[0]);
+    // A server on another machine does not tell.
+    let has_server_cpu = server_cpu.iter().all(|spent| !spent.is_empty());
+    if has_server_cpu {
+        section.floor("CPU time of the server of the first database", "µs", &server_cpu[0]);
+    }
     for (place, databases) in DATABASES.into_iter().enumerate().skip(1) {
         let name = format!("promises made and settled in {databases} databases");
         section.measured(name, "/s", &rates[place]);
         section.measured("CPU time of one, without the database's", "µs", &cpu[place]);
         section.ratio("/s / in one database", &rates[place], &rates[0]);
         section.ratio("CPU time / in one database", &cpu[place], &cpu[0]);
+        if has_server_cpu {
+            let name = "CPU time of the server of the first database";
+            section.measured(name, "µs", &server_cpu[place]);
+            section.ratio("CPU time / in one database", &server_cpu[place], &server_cpu[0]);
+        }
     }
     section.floor("two promises in one of two databases, one client", "ms", &inside);
     section.measured("two promises in two databases, one client", "ms", &across);

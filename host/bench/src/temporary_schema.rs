@@ -1,10 +1,12 @@
 //! A schema of a PostgreSQL database for one run of a scenario.
 
+use std::fs;
+
 use anyhow::Context as _;
 use segno_store::postgres::PostgresConfig;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _};
 
-use super::context::BenchContext;
+use super::{context::BenchContext, measure};
 
 /// A temporary schema for this run.
 pub(super) struct TemporarySchema {
@@ -64,6 +66,20 @@ impl TemporarySchema {
             }
         };
         Ok(format!("PostgreSQL {version}, fsync {fsync}, synchronous_commit {waits}: {durable}"))
+    }
+
+    /// CPU time of the processes of the server so far, in microseconds, without those that have
+    /// ended. `None` if it runs on another machine.
+    pub(super) async fn server_cpu_us(&mut self) -> Option<f64> {
+        let rows = self.owner.fetch_all("SELECT pid FROM pg_stat_activity").await.ok()?;
+        let pids = rows.iter().filter_map(|row| u32::try_from(row.try_get::<i32, _>(0).ok()?).ok());
+        let is_server = |pid: &u32| {
+            fs::read_to_string(format!("/proc/{pid}/comm"))
+                .is_ok_and(|name| name.starts_with("postgres"))
+        };
+        let spent: Vec<f64> =
+            pids.filter(is_server).filter_map(|pid| measure::cpu_of_us(pid).ok()).collect();
+        (!spent.is_empty()).then(|| spent.iter().sum())
     }
 
     /// Removes the schema and everything in it.

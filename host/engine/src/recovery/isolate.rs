@@ -103,3 +103,142 @@ fn put(host: &Host, group: &[Command], reason: String) {
         None => tracing::error!(?group, %reason, "the store refused what the host does on its own"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    };
+
+    use async_trait::async_trait;
+    use segno_core::{
+        id::PromiseId,
+        promise::NewPromise,
+        time::Timestamp,
+        value::{Tags, Value},
+    };
+    use segno_store::{CallTree, Modules, Read, Scan, WorkQueue};
+
+    use super::*;
+    use crate::testing;
+
+    /// A store of two databases, of which one may be away. It has the promises that begin with
+    /// `away`.
+    struct HalfAway {
+        whole: Arc<dyn Store>,
+        is_away: AtomicBool,
+        /// True if it has no other database.
+        is_single: bool,
+    }
+
+    #[async_trait]
+    impl Store for HalfAway {
+        async fn execute(&self, commands: Vec<Command>) -> Result<Vec<Reply>, StoreError> {
+            let is_there = |command: &Command| {
+                Subject::of(command).is_some_and(|subject| subject.id().starts_with("away"))
+            };
+            match self.is_away.load(Ordering::Relaxed) && commands.iter().any(is_there) {
+                true => Err(StoreError::Away { reason: "connection refused".to_owned() }),
+                false => self.whole.execute(commands).await,
+            }
+        }
+
+        fn read(&self) -> &dyn Read {
+            self.whole.read()
+        }
+
+        fn work_queue(&self) -> &dyn WorkQueue {
+            self.whole.work_queue()
+        }
+
+        fn scan(&self) -> &dyn Scan {
+            self.whole.scan()
+        }
+
+        fn call_tree(&self) -> &dyn CallTree {
+            self.whole.call_tree()
+        }
+
+        fn modules(&self) -> &dyn Modules {
+            self.whole.modules()
+        }
+
+        fn for_clients(&self) -> Option<Arc<dyn Store>> {
+            None
+        }
+
+        async fn check_writes(&self) -> Result<(), StoreError> {
+            self.whole.check_writes().await
+        }
+
+        fn missing(&self) -> Vec<String> {
+            let is_away = self.is_away.load(Ordering::Relaxed) && !self.is_single;
+            is_away.then(|| "postgres://b/segno".to_owned()).into_iter().collect()
+        }
+
+        async fn vacuum(&self) -> Result<bool, StoreError> {
+            self.whole.vacuum().await
+        }
+
+        async fn wipe(&self) -> Result<(), StoreError> {
+            self.whole.wipe().await
+        }
+
+        async fn close(&self) {}
+    }
+
+    #[tokio::test]
+    async fn what_needs_a_database_that_is_away_is_postponed_and_nothing_else() {
+        let whole = testing::host();
+        let store = Arc::new(HalfAway {
+            whole: whole.store.clone(),
+            is_away: AtomicBool::new(false),
+            is_single: false,
+        });
+        let host = Host { store: store.clone(), ..whole };
+        let id = |number: usize| match number % 10 {
+            7 => PromiseId::from(&*format!("away-{number}")),
+            _ => PromiseId::from(&*format!("here-{number}")),
+        };
+        let new = |number| NewPromise {
+            id: id(number),
+            param: Value::default(),
+            tags: Tags::new(),
+            timeout_at: Timestamp(1),
+        };
+        let made = (0..40).map(|number| Command::PromiseCreate(new(number))).collect();
+        store.execute(made).await.expect("they are made");
+        let due = |number| Command::PromiseDue { id: id(number) };
+        let fire = || each(&host, (0..40).map(|number| vec![due(number)]).collect());
+
+        store.is_away.store(true, Ordering::Relaxed);
+        let fired = fire().await.expect("the others are due");
+        let left: Vec<usize> = (0..40).filter(|number| fired[*number].is_none()).collect();
+        assert_eq!(left, [7, 17, 27, 37]);
+        let (quarantine, now) = (&host.quarantine, host.env.clock.now());
+        assert!((0..40).all(|number| quarantine.rests(&due(number), now) == (number % 10 == 7)));
+        assert!(quarantine.is_empty(), "no row is at fault");
+
+        store.is_away.store(false, Ordering::Relaxed);
+        quarantine.resume(&host.store.missing());
+        assert!((0..40).all(|number| !quarantine.rests(&due(number), now)));
+        assert!(fire().await.expect("all are due").iter().all(Option::is_some));
+    }
+
+    /// If the only database is away, nothing is postponed: the whole turn is repeated.
+    #[tokio::test]
+    async fn the_only_database_is_away() {
+        let whole = testing::host();
+        let store = HalfAway {
+            whole: whole.store.clone(),
+            is_away: AtomicBool::new(true),
+            is_single: true,
+        };
+        let host = Host { store: Arc::new(store), ..whole };
+        let due = |id: &str| Command::PromiseDue { id: id.into() };
+        let failed = each(&host, vec![vec![due("here")], vec![due("away")]]).await;
+        assert!(matches!(failed, Err(StoreError::Away { .. })), "{failed:?}");
+        assert!(!host.quarantine.rests(&due("away"), host.env.clock.now()));
+    }
+}
