@@ -1,9 +1,10 @@
 //! A host on two databases, one of which is away: everything in the other one goes on, also what is
 //! read or committed together with work that needs both, and also if the host starts again.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, process::Command, time::Duration};
 
-use segno_api::model::{CreateSchedule, StartInvocation};
+use segno_api::model::{CreateSchedule, InvocationQuery, StartInvocation};
+use segno_client::ClientError;
 use segno_core::{id::PromiseId, shard::ShardMap, time::Millis};
 use segno_demo::payments::PaymentsOptions;
 use serde_json::json;
@@ -46,6 +47,7 @@ async fn what_needs_a_database_that_is_away_holds_up_nothing_else() {
     let (early, late) = ids[&0].split_at(20);
     naps_end(&group, &early[..10]).await;
     assert_eq!(missing(&group).await, std::slice::from_ref(&away));
+    lists_say_what_they_leave_out(&group, &away).await;
     // Occurrences of the schedule wait by now.
     naps_end(&group, &early[10..]).await;
 
@@ -71,6 +73,32 @@ async fn what_needs_a_database_that_is_away_holds_up_nothing_else() {
         found.lines().filter(|line| line.contains(&of_schedule)).count()
     });
     assert!(in_each.iter().all(|count| *count > 0), "{in_each:?}");
+}
+
+/// A list is refused, unless it may leave something out; the command line asks for that by itself.
+async fn lists_say_what_they_leave_out(group: &HostGroup, away: &str) {
+    let client = group.client(0);
+    let query = InvocationQuery { function: Some("nap".to_owned()), ..InvocationQuery::default() };
+    let refused = client.list(&query).await.expect_err("it would be incomplete");
+    assert!(refused.to_string().contains("partial=true"), "{refused}");
+    let ClientError::Refused(problem) = &refused else { panic!("{refused}") };
+    assert_eq!((problem.status, &problem.fields["missing"]), (503, &json!([away])));
+    let query = InvocationQuery { partial: Some(true), counts: Some(true), ..query };
+    let page = client.list(&query).await.expect("a list of the others");
+    assert_eq!((page.items.len(), &*page.missing), (10, &[away.to_owned()][..]));
+    assert_eq!(page.counts.expect("counts").states["resolved"], 10);
+    for list in [&["list"][..], &["schedule", "list"], &["promise", "list"], &["task", "list"]] {
+        let mut command = Command::new(SEGNO);
+        command.args(list).args(["--server", client.server().as_str()]);
+        let said = block_in_place(|| command.output()).expect("it runs");
+        let warning = String::from_utf8_lossy(&said.stderr);
+        let words = warning.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.status.success(), "{list:?}: {warning}");
+        assert!(
+            words.contains("does not answer: what lies in this database is not listed"),
+            "{list:?}: {words}"
+        );
+    }
 }
 
 /// An id of a schedule that lies in the first database.

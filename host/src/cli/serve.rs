@@ -67,7 +67,7 @@ pub(super) struct ServeArgs {
     #[arg(long)]
     no_notify: bool,
     /// Time for which a host that starts waits for a database that does not answer or takes no
-    /// writes, in seconds
+    /// writes, in seconds. If another one of the store answers, it waits five seconds at most
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     store_wait: u32,
     /// Duration of a claim without a heartbeat of its host, in seconds

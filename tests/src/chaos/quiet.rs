@@ -1,7 +1,7 @@
 //! Checks of a host after all flows have ended: no task is claimed or waiting, and no request is
 //! unanswered.
 
-use segno_api::model::{CancelProgress, InvocationOutcome, LimitQuery, TaskQuery, TaskState};
+use segno_api::model::{CancelProgress, InvocationOutcome, LimitListQuery, TaskQuery, TaskState};
 
 use super::outside::{Hopeless, Outside};
 
@@ -25,7 +25,7 @@ pub async fn nothing_is_left(outside: &Outside) -> Result<(), Hopeless> {
     }
     let what = "the end of what is behind a limit";
     loop {
-        let query = LimitQuery::default();
+        let query = LimitListQuery::default();
         let page = outside.ask(what, &[], async |host| host.limits(&query).await).await?;
         let taken = page.items.iter().find(|limit| limit.running + limit.waiting > 0);
         let Some(taken) = taken else { return Ok(()) };
