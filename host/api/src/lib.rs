@@ -44,6 +44,7 @@ mod local;
 mod messages;
 mod metrics;
 mod migrate;
+mod misfits;
 mod modules;
 mod new_invocation;
 mod object_promises;

@@ -28,20 +28,23 @@ const FUNCTIONS: &str = "functions";
 /// The functions of this interface.
 const EXPORTS: &[&str] = &["describe", "start", "resume", "perform"];
 
-/// Checks `bytes`; see [`Wasm::inspect`].
-pub(super) async fn inspect(
-    wasm: &Wasm,
-    bytes: Arc<[u8]>,
-) -> Result<ModuleReport, InvalidComponent> {
-    recognise(&bytes, wasm.limits.component_bytes)?;
-    let digest = Digest::of(&bytes);
-    let inspected = compiled(wasm, digest, bytes).await;
-    if inspected.is_err() {
-        wasm.modules.forget(digest).await;
-        wasm.accessible.forget(digest).await;
-        wasm.runtimes.forget(digest).await;
+impl Wasm {
+    /// Checks a component for deployment and reports its imports and functions. Also compiles the
+    /// component, so that its first execution does not wait for that.
+    ///
+    /// # Errors
+    /// [`InvalidComponent`] names the fault and its remedy.
+    pub async fn inspect(&self, component: Arc<[u8]>) -> Result<ModuleReport, InvalidComponent> {
+        recognise(&component, self.limits.component_bytes)?;
+        let digest = Digest::of(&component);
+        let inspected = compiled(self, digest, component).await;
+        if inspected.is_err() {
+            self.modules.forget(digest).await;
+            self.accessible.forget(digest).await;
+            self.runtimes.forget(digest).await;
+        }
+        inspected
     }
-    inspected
 }
 
 /// Checks the compiled component.

@@ -13,15 +13,12 @@ use super::{
     engine::{GuestEngine, engine_facts},
     idle_modules::IdleModules,
     instance::Instance,
-    invalid::InvalidComponent,
     loaded::LoadedModule,
     modules::ModuleStore,
     pool::EvictionCallback,
     ready::ReadyInstances,
-    report::ModuleReport,
     snapshot::{AccessibleSource, Initialization, SnapshotFiles, SnapshotPolicy},
     turns::{FairScheduler, InstanceTurn},
-    validate,
     wasm_config::WasmConfig,
 };
 
@@ -122,15 +119,6 @@ impl Wasm {
     /// Returns true if instances come from a pool reserved at the start.
     pub fn pooled(&self) -> bool {
         self.engine.pooled()
-    }
-
-    /// Checks a component for deployment and reports its imports and functions. Also compiles the
-    /// component, so that its first execution does not wait for that.
-    ///
-    /// # Errors
-    /// [`InvalidComponent`] names the fault and its remedy.
-    pub async fn inspect(&self, component: Arc<[u8]>) -> Result<ModuleReport, InvalidComponent> {
-        validate::inspect(self, component).await
     }
 
     /// The same modules on an engine that counts instructions. Their code is compiled and cached

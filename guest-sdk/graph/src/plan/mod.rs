@@ -81,14 +81,6 @@ impl Plan {
         let no_json = |error| PlanErrors::one("", format!("this is no JSON: {error}"));
         serde_json::from_str(text).map_err(no_json)
     }
-
-    /// Checks the whole plan in one pass.
-    ///
-    /// # Errors
-    /// [`PlanErrors`]: all faults, in the order of the text.
-    pub fn check(&self) -> Result<CheckedPlan, PlanErrors> {
-        read::check(&self.tree)
-    }
 }
 
 impl<'de> Deserialize<'de> for Plan {

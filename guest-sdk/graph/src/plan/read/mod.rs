@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     CheckedPlan, DEFAULT_PARALLEL, INPUT, MAX_BYTES, MAX_DEPTH, MAX_EDGES, MAX_NODES, MAX_PARALLEL,
-    PlanErrors, PlanNode, checked::digest, fault::too_long, tree::PlanValue,
+    Plan, PlanErrors, PlanNode, checked::digest, fault::too_long, tree::PlanValue,
 };
 use crate::{
     name::NodeName,
@@ -40,17 +40,24 @@ struct NodeDraft<'t> {
 /// The fields of a table by name.
 type Fields<'t> = BTreeMap<&'t str, &'t PlanValue>;
 
-pub(super) fn check(tree: &PlanValue) -> Result<CheckedPlan, PlanErrors> {
-    let mut reader = PlanReader::default();
-    let Some(plan) = reader.plan(tree, "", 1).filter(|_| reader.errors.faults.is_empty()) else {
-        return Err(reader.errors);
-    };
-    let canonical = plan.canonical();
-    if canonical.len() > MAX_BYTES {
-        return Err(PlanErrors::one("", too_long(canonical.len())));
+impl Plan {
+    /// Checks the whole plan in one pass.
+    ///
+    /// # Errors
+    /// [`PlanErrors`]: all faults, in the order of the text.
+    pub fn check(&self) -> Result<CheckedPlan, PlanErrors> {
+        let mut reader = PlanReader::default();
+        let plan = reader.plan(&self.tree, "", 1);
+        let Some(plan) = plan.filter(|_| reader.errors.faults.is_empty()) else {
+            return Err(reader.errors);
+        };
+        let canonical = plan.canonical();
+        if canonical.len() > MAX_BYTES {
+            return Err(PlanErrors::one("", too_long(canonical.len())));
+        }
+        plan.digest.get_or_init(|| digest(&canonical));
+        Ok(plan)
     }
-    plan.digest.get_or_init(|| digest(&canonical));
-    Ok(plan)
 }
 
 fn join(path: &str, key: &str) -> String {
