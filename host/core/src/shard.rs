@@ -13,6 +13,8 @@
 //! All ids that an invocation makes begin with its own and a slash, so a tree of executions lies in
 //! one shard. All promises and streams of an object lie in the shard of the object.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -41,6 +43,9 @@ pub struct ShardMap {
     /// The shard that is being moved, one at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moving: Option<ShardMove>,
+    /// The limits that may have a row; others are not looked up. `None` if they are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<BTreeSet<LimitName>>,
 }
 
 /// A shard on its way to another database.
@@ -66,7 +71,7 @@ pub struct ShardMapError(String);
 impl ShardMap {
     /// The map of a store with one database.
     pub fn single() -> Self {
-        Self { epoch: 0, databases: 1, places: vec![0], moving: None }
+        Self { epoch: 0, databases: 1, places: vec![0], moving: None, limits: None }
     }
 
     /// Deals all shards to this number of databases, to each as many that follow each other.
@@ -74,13 +79,13 @@ impl ShardMap {
         let databases = databases.max(1);
         let place = |shard| u32::from(databases) * shard / u32::from(SHARDS);
         let places = (0..u32::from(SHARDS)).map(|shard| place(shard) as u16).collect();
-        Self { epoch: 1, databases, places, moving: None }
+        Self { epoch: 1, databases, places, moving: None, limits: Some(BTreeSet::new()) }
     }
 
     /// All shards in the first of this number of databases: a store that grows.
     pub fn in_first(databases: u16) -> Self {
         let places = vec![0; usize::from(SHARDS)];
-        Self { epoch: 1, databases: databases.max(1), places, moving: None }
+        Self { epoch: 1, databases: databases.max(1), places, moving: None, limits: None }
     }
 
     /// The moves that empty a database: each shard goes to the one that has the fewest by then.
@@ -169,6 +174,17 @@ impl ShardMap {
     pub fn has_rows(&self, database: DatabaseIndex) -> bool {
         self.places.iter().any(|place| usize::from(*place) == database)
             || self.moving.as_ref().is_some_and(|moves| usize::from(moves.to) == database)
+    }
+
+    /// True if the limit may have a row. Most functions have no limit, and their starts would cross
+    /// into the database where its row would be.
+    pub fn may_have_limit(&self, name: &LimitName) -> bool {
+        self.is_single() || self.limits.as_ref().is_none_or(|limits| limits.contains(name))
+    }
+
+    /// True if every host looks up the limit, so that it may be given a row.
+    pub fn knows_limit(&self, name: &LimitName) -> bool {
+        self.is_single() || self.limits.as_ref().is_some_and(|limits| limits.contains(name))
     }
 
     /// True if the store has one database.
@@ -288,6 +304,12 @@ mod tests {
         assert_eq!(ShardMap::single().drained(0), []);
         let damaged = ShardMap { places: vec![0, 3], ..map.clone() };
         assert!(damaged.check().unwrap_err().to_string().contains("database 3 of 3"));
+        let name = LimitName::of("m", "f");
+        let [new, grown] = [&map, &ShardMap::in_first(2)]
+            .map(|map| (map.may_have_limit(&name), map.knows_limit(&name)));
+        assert_eq!([new, grown], [(false, false), (true, false)]);
+        let limited = ShardMap { limits: Some([name.clone()].into()), ..map.clone() };
+        assert!(limited.may_have_limit(&name) && limited.knows_limit(&name));
         let moving = ShardMove { shard: 4, to: 1, is_halted: true, until: Timestamp(7) };
         let moving = ShardMap { moving: Some(moving), ..map.clone() };
         assert_eq!(moving.check(), Ok(()));

@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Footprint;
-use crate::shard::{DatabaseIndex, ShardMap};
+use crate::{
+    limit::LimitName,
+    shard::{DatabaseIndex, ShardMap},
+};
 
 impl Footprint {
     /// True if it names no rows but those that may lie in any database.
@@ -19,7 +22,8 @@ impl Footprint {
     }
 
     /// The databases of the named rows, apart from those that every database has.
-    pub fn databases(self, shards: &ShardMap) -> BTreeSet<DatabaseIndex> {
+    pub fn databases(mut self, shards: &ShardMap) -> BTreeSet<DatabaseIndex> {
+        self.without_absent_limits(shards);
         let (aliases, modules, hosts) = Default::default();
         Self { aliases, modules, hosts, ..self }.split(shards, 0).into_keys().collect()
     }
@@ -28,6 +32,17 @@ impl Footprint {
     pub fn homes(self, shards: &ShardMap) -> BTreeSet<DatabaseIndex> {
         let (held_by, lanes) = Default::default();
         Self { held_by, lanes, ..self }.databases(shards)
+    }
+
+    /// Removes the limits that have no row. Returns their names.
+    pub fn without_absent_limits(&mut self, shards: &ShardMap) -> BTreeSet<LimitName> {
+        if shards.is_single() {
+            return BTreeSet::new();
+        }
+        let named = std::mem::take(&mut self.limits);
+        let (present, absent) = named.into_iter().partition(|name| shards.may_have_limit(name));
+        self.limits = present;
+        absent
     }
 
     /// The rows to load from each database. `home` holds what every database has: aliases, modules
@@ -124,7 +139,7 @@ impl Footprint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{id::HostName, limit::LimitName};
+    use crate::id::HostName;
 
     #[test]
     fn every_row_is_loaded_from_its_database() {
@@ -134,6 +149,12 @@ mod tests {
         let copied = Footprint { hosts: [HostName::new("h")].into(), ..Footprint::default() };
         assert_eq!(copied.clone().homes(&shards), [].into());
         assert!(copied.is_of_hosts());
+        let mut limited = Footprint { limits: [name.clone()].into(), ..Footprint::default() };
+        assert_eq!(limited.clone().homes(&shards), [].into(), "it has no row");
+        let known = ShardMap { limits: None, ..shards.clone() };
+        assert_eq!(limited.clone().homes(&known), [shards.limit(&name)].into());
+        assert_eq!(limited.without_absent_limits(&shards), [name.clone()].into());
+        assert!(limited.is_empty());
         let third = ids.iter().find(|id| shards.promise(id) == 2).expect("one of them");
         let named = Footprint { composites: [third.clone()].into(), ..copied };
         assert_eq!(named.databases(&shards), [2].into(), "all databases have the host");

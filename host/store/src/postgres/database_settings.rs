@@ -7,7 +7,6 @@ use std::{
 
 use super::{
     config::{PostgresConfig, SessionSettings},
-    notify,
     open::OpenedDatabase,
 };
 use crate::limits;
@@ -44,7 +43,7 @@ impl DatabaseSettings {
         self.clients.set(config.clients(limits::CLIENT_READ));
         self.listener.set(config.connection("listener"));
         self.messenger.set(config.connection("messenger"));
-        self.channel.get_or_init(|| notify::channel(&opened.schema));
+        self.channel.get_or_init(|| channel(&opened.schema));
     }
 
     pub(super) fn channel(&self) -> &str {
@@ -76,5 +75,24 @@ impl Deref for LateSettings {
 impl From<SessionSettings> for LateSettings {
     fn from(settings: SessionSettings) -> Self {
         Self(Arc::new(OnceLock::from(settings)))
+    }
+}
+
+/// The channel of a schema. PostgreSQL allows names of up to 63 bytes.
+fn channel(schema: &str) -> String {
+    let name: String =
+        schema.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    format!("segno_{}", &name[..name.len().min(50)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_channel_is_named_after_its_schema() {
+        assert_eq!(channel("public"), "segno_public");
+        assert_eq!(channel("a\"; DROP"), "segno_a___DROP");
+        assert!(channel(&"x".repeat(200)).len() < 64);
     }
 }

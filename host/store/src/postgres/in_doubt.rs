@@ -141,6 +141,7 @@ impl InDoubtFinisher {
             let now = self.env.clock.now();
             if now.since(cleaned_at) >= DECIDED {
                 cleaned_at = self.clean(&mut sessions).await.map_or(cleaned_at, |()| now);
+                self.repeat_map(&mut sessions).await;
             }
         }
     }
@@ -223,6 +224,19 @@ impl InDoubtFinisher {
         );
     }
 
+    /// Writes the map to databases that do not have it: one may have been away when it changed.
+    async fn repeat_map(&self, sessions: &mut DatabaseSessions<'_>) {
+        let map = self.databases.shards();
+        for database in (0..self.databases.len()).filter(|_| map.moving.is_none()) {
+            if sessions.put_map(database, &map).await == Some(true) {
+                tracing::info!(
+                    of = self.databases.at(database).shown,
+                    "it has the current map of the shards now"
+                );
+            }
+        }
+    }
+
     /// Removes old decisions on transactions that are prepared nowhere. `None` if a database does
     /// not answer.
     async fn clean(&self, sessions: &mut DatabaseSessions<'_>) -> Option<()> {
@@ -294,6 +308,14 @@ impl<'a> DatabaseSessions<'a> {
         Some(false)
     }
 
+    /// The names of the limits that have rows in a database.
+    pub(super) async fn limits(&mut self, database: DatabaseIndex) -> Option<Vec<String>> {
+        let rows = self
+            .ask(database, async |connection| connection.fetch_all("SELECT name FROM limits").await)
+            .await?;
+        rows.iter().map(|row| row.try_get(0).ok()).collect()
+    }
+
     async fn decisions(&mut self, database: DatabaseIndex) -> Option<Vec<String>> {
         let names = prefix(self.databases.store);
         let rows = self
@@ -333,7 +355,11 @@ impl<'a> DatabaseSessions<'a> {
 
     /// Writes a map, unless the database has one of its epoch or later. Returns true if it was
     /// written.
-    async fn put_map(&mut self, database: DatabaseIndex, map: &ShardMap) -> Option<bool> {
+    pub(super) async fn put_map(
+        &mut self,
+        database: DatabaseIndex,
+        map: &ShardMap,
+    ) -> Option<bool> {
         let (before, text) = (map.epoch - 1, shard_row::written(map));
         self.ask(database, async |connection| {
             connection.execute("SET LOCAL lock_timeout = '1s'").await?;

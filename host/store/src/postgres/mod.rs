@@ -31,6 +31,7 @@ mod copied_rows;
 mod database_settings;
 mod databases;
 mod in_doubt;
+mod known_limits;
 mod large_values;
 mod load;
 mod write;

@@ -376,13 +376,6 @@ impl Notifier {
     }
 }
 
-/// The channel of a schema. PostgreSQL allows names of up to 63 bytes.
-pub(super) fn channel(schema: &str) -> String {
-    let name: String =
-        schema.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    format!("segno_{}", &name[..name.len().min(50)])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -416,12 +409,5 @@ mod tests {
         notifications.set_sent(false);
         notifications.add(&[Effect::Settled { id: "after".into() }]);
         assert_eq!(notifications.take(), NotifyMessage::default(), "nobody sends them");
-    }
-
-    #[test]
-    fn a_channel_is_named_after_its_schema() {
-        assert_eq!(channel("public"), "segno_public");
-        assert_eq!(channel("a\"; DROP"), "segno_a___DROP");
-        assert!(channel(&"x".repeat(200)).len() < 64);
     }
 }

@@ -10,9 +10,11 @@ use segno_core::{
     command::Command,
     config::Config,
     id::{Holder, ObjectId, PromiseId},
+    limit::{AdmissionBounds, AdmissionRule, LimitName},
     promise::OutboxMessageKind,
     reply::Reply,
     shard::{ShardMap, group_of},
+    tags,
     time::Millis,
 };
 use segno_env::{Clock as _, Runtime as _, SystemRuntime};
@@ -131,6 +133,53 @@ async fn a_host_with_an_old_map_writes_to_the_right_database() {
     assert!(old_maps > 0, "it has always read the map again");
     one.close().await;
     two.close().await;
+}
+
+/// A limit that one host sets applies to the next start at another one, which has an old map.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_with_an_old_map_obeys_a_new_limit() {
+    let Some(databases) = databases(2) else { return };
+    let (clock, engine) = (HandClock::new(), Config::default());
+    let one = sharded(&databases, &clock, &engine).await.expect("it opens");
+    let two = sharded(&databases, &clock, &engine).await.expect("it opens");
+    deploy(&*one).await;
+    let map = one.shards();
+    let functions = (0..).map(|n| format!("f{n}"));
+    let mut functions = functions.filter(|f| map.limit(&LimitName::of("shop", f)) == 1);
+    let limited = functions.next().expect("one of them");
+    let ids = (0..).map(|n| format!("run-{n}"));
+    let mut ids = ids.filter(|id| map.promise(&PromiseId::from(id.as_str())) == 0);
+    let mut start = |function: &str| {
+        create(
+            &ids.next().expect("one of them"),
+            &[(tags::TARGET, &format!("wasm://shop/{function}"))],
+        )
+    };
+    let name = LimitName::of("shop", &limited);
+    let rule = AdmissionRule {
+        total: AdmissionBounds { concurrency: Some(1), ..AdmissionBounds::default() },
+        ..AdmissionRule::default()
+    };
+    let set = Command::LimitSet { name: name.clone(), rule: Some(rule) };
+    one.execute(vec![set]).await.expect("it is set");
+    assert!(two.shards().epoch < one.shards().epoch || two.shards().knows_limit(&name));
+    for _ in 0..3 {
+        two.execute(vec![start(&limited)]).await.expect("a reply");
+    }
+    let limit = one.read().limit(&name).await.expect("a read").expect("it has a row");
+    assert_eq!((limit.running, limit.waiting), (1, 2));
+    assert!(one.shards().knows_limit(&name) && two.shards().knows_limit(&name));
+    // A store whose map does not say it yet: the names are those of the rows.
+    let opened = ShardMap { limits: None, epoch: map.epoch + 9, ..map };
+    for database in &databases {
+        let text = serde_json::to_string(&opened).expect("it is JSON");
+        database.sql(&format!("UPDATE shards SET epoch = {}, map = '{text}'", opened.epoch));
+    }
+    let again = sharded(&databases, &clock, &engine).await.expect("it opens");
+    assert_eq!(again.shards().limits, Some([name].into()));
+    for store in [one, two, again] {
+        store.close().await;
+    }
 }
 
 /// Databases in any order are those of the store, with what it had.

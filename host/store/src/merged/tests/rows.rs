@@ -174,7 +174,7 @@ async fn a_new_map_leads_to_another_database() {
     assert!(is_found().await, "that map is not newer");
     shards.advance(ShardMap { epoch: map.epoch + 1, places, ..map });
     assert!(!is_found().await);
-    shards.advance(ShardMap { epoch: 9, databases: 3, places: vec![2], moving: None });
+    shards.advance(ShardMap { epoch: 9, databases: 3, places: vec![2], ..(*shards.get()).clone() });
     let unknown = merged.read().promise(&"a".into()).await.expect_err("there are two databases");
     assert!(unknown.to_string().contains("database 3"), "{unknown}");
 }

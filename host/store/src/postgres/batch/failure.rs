@@ -1,6 +1,8 @@
 //! Reasons why a batch was not committed.
 
-use segno_core::{footprint::Footprint, shard::DatabaseIndex};
+use std::collections::BTreeSet;
+
+use segno_core::{footprint::Footprint, limit::LimitName, shard::DatabaseIndex};
 
 use crate::postgres::{failure::FailedStatement, load::LoadFailure};
 
@@ -27,6 +29,8 @@ pub(in crate::postgres) enum CommitFailure {
     NewMap(DatabaseIndex),
     /// Nothing was written: the shard of some rows is being moved.
     Halted,
+    /// Nothing was written: these limits get rows, and other hosts do not look for them yet.
+    NewLimits(BTreeSet<LimitName>),
 }
 
 impl CommitFailure {

@@ -260,7 +260,15 @@ impl<'a> WriteBatch<'a> {
 
     /// Loads rows, each from its database, in the order of the databases. `waits` is true at the
     /// beginning of the batch, when locks may be waited for.
-    async fn load_from_all(&mut self, wanted: Footprint, waits: bool) -> Result<(), CommitFailure> {
+    async fn load_from_all(
+        &mut self,
+        mut wanted: Footprint,
+        waits: bool,
+    ) -> Result<(), CommitFailure> {
+        let limits = wanted.without_absent_limits(&self.shards);
+        if !limits.is_empty() {
+            self.cache.loaded(Footprint { limits, ..Footprint::default() });
+        }
         let mut parts = wanted.split(&self.shards, self.context.home);
         if self.context.is_local {
             // Lists of what lies anywhere.
@@ -348,6 +356,14 @@ impl<'a> WriteBatch<'a> {
             return Ok(());
         }
         let delta = std::mem::take(&mut self.delta);
+        let limits = delta
+            .limits
+            .iter()
+            .filter(|(name, limit)| limit.is_some() && !self.shards.knows_limit(name));
+        let limits: BTreeSet<_> = limits.map(|(name, _)| name.clone()).collect();
+        if !limits.is_empty() {
+            return Err(CommitFailure::NewLimits(limits));
+        }
         let fresh = std::mem::take(&mut self.fresh);
         let mut is_complete = true;
         for (database, written) in delta.split(&self.shards) {

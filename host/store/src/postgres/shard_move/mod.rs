@@ -330,7 +330,8 @@ impl ShardedStore {
             CommitFailure::LockFirst(_)
             | CommitFailure::Overtaken
             | CommitFailure::NewMap(_)
-            | CommitFailure::Halted => ShardMoveError::GivenUp,
+            | CommitFailure::Halted
+            | CommitFailure::NewLimits(_) => ShardMoveError::GivenUp,
         })?;
         Ok(copied_rows)
     }

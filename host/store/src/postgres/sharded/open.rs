@@ -1,6 +1,6 @@
 //! Opens a store of several databases.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use segno_core::{config::Config, shard::DatabaseIndex};
 use segno_env::Env;
@@ -68,6 +68,11 @@ impl ShardedStore {
         };
         let start = |home: DatabaseIndex| PostgresStore::start(&here[0].0, home, &shared);
         let members: Vec<_> = (0..order.len()).map(start).collect();
+        let map = shared.databases.shards();
+        if !map.is_single() && map.limits.is_none() && away.is_empty() {
+            // If it fails, all limits are looked up for now.
+            let _ = shared.databases.add_limits(&BTreeSet::new()).await;
+        }
         let gate = Arc::default();
         if !away.is_empty() {
             tracing::warn!("{missing} does not answer; the host starts with the other databases");

@@ -225,6 +225,9 @@ impl WriterState {
                     self.databases.renew_from(database).await;
                     None
                 }
+                Err(CommitFailure::NewLimits(names)) => {
+                    self.databases.add_limits(&names).await.err()
+                }
                 Err(CommitFailure::Halted) if commands.len() > 1 || raced >= APART_TIMEOUT => {
                     return Err(BatchError::ApartAway(HALTED_SHARD.to_owned()));
                 }

@@ -6,7 +6,9 @@ use segno_core::{
     command::Command,
     config::Config,
     id::{HostName, PromiseId},
+    limit::LimitName,
     reply::Reply,
+    tags,
     time::Millis,
 };
 use segno_env::{Runtime as _, SystemRuntime};
@@ -75,7 +77,12 @@ async fn a_host_starts_without_a_database_that_arrives_later() {
         assert!(refused.to_string().starts_with("no database answers"), "{refused}");
         let store = open(&databases, true, &clock).await.expect("it opens without");
         let incarnation = start(&store).await;
-        let there = create(ids[1 - of_map].named(&away.to_string()).as_str(), &[]);
+        // The row of its limit would be in the database that is away, if the function had one.
+        let functions = (0..).map(|n| format!("f{n}"));
+        let mut functions = functions.filter(|f| map.limit(&LimitName::of("shop", f)) == of_map);
+        let target = format!("wasm://shop/{}", functions.next().expect("one of them"));
+        let there = ids[1 - of_map].named(&away.to_string());
+        let there = create(there.as_str(), &[(tags::TARGET, &target)]);
         store.execute(vec![there]).await.expect("the other database takes commands");
         assert_eq!(store.missing(), [address]);
         let lost = store.read().promise(&ids[of_map]).await.expect_err("it is away");
