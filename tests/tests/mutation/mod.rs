@@ -8,6 +8,7 @@
 
 mod bench;
 mod outside;
+mod stores;
 mod switched;
 mod table;
 
@@ -46,7 +47,13 @@ const OUTSIDE: &[Part] = &[
         folder: "host/store",
         package: "segno-store",
         program: "--lib",
-        mutations: outside::STORES,
+        mutations: stores::STORES,
+    },
+    Part {
+        folder: "host/store",
+        package: "segno-store",
+        program: "--lib",
+        mutations: stores::DATABASES,
     },
     Part {
         folder: "host/resonate",
@@ -79,6 +86,12 @@ const OUTSIDE: &[Part] = &[
         mutations: outside::SNAPSHOT_FILES,
     },
     Part { folder: "host/engine", package: "tests", program: "suites", mutations: outside::STARTS },
+    Part {
+        folder: "host/engine",
+        package: "segno-engine",
+        program: "--lib",
+        mutations: outside::AWAY,
+    },
     Part {
         folder: "host/engine",
         package: "tests",
