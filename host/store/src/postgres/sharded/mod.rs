@@ -132,7 +132,7 @@ impl ShardedStore {
             }
             let mut named = Footprint::default();
             commands.iter().for_each(|command| named.merge(footprint(command)));
-            if !named.split(&shards, 0).contains_key(&HALTED) {
+            if !named.databases(&shards).contains(&HALTED) {
                 return Ok(());
             }
             if self.env.clock.elapsed().saturating_sub(began) > HALT_TIMEOUT {
