@@ -506,6 +506,8 @@ export interface InvocationPage {
   counts?: InvocationCounts | undefined;
   /** The invocations. */
   items: InvocationSummary[];
+  /** Addresses of the databases that do not answer, whose rows are left out (`partial`). */
+  missing?: string[] | undefined;
   /** The `after` of the next page; absent on the last page. */
   next?: string | undefined;
   /** Invocations of the page whose rows cannot be read. */
@@ -804,6 +806,8 @@ export interface ObjectItem {
 export interface ObjectList {
   /** The objects with state or with a retained invocation. */
   items: ObjectItem[];
+  /** Addresses of the databases that do not answer, whose rows are left out (`partial`). */
+  missing?: string[] | undefined;
   /** The `after` of the next page; absent on the last page. */
   next?: string | undefined;
 }
@@ -880,6 +884,8 @@ export interface PromiseCreated {
 export interface PromisePage {
   /** The promises. */
   items: PromiseSummary[];
+  /** Addresses of the databases that do not answer, whose rows are left out (`partial`). */
+  missing?: string[] | undefined;
   /** The `after` of the next page; absent on the last page. */
   next?: string | undefined;
   /** Promises of the page whose rows cannot be read. */
@@ -1040,6 +1046,8 @@ export interface ScheduleCreated {
 export interface ScheduleList {
   /** The schedules. */
   items: ScheduleView[];
+  /** Addresses of the databases that do not answer, whose rows are left out (`partial`). */
+  missing?: string[] | undefined;
   /** The `after` of the next page; absent on the last page. */
   next?: string | undefined;
   /** Schedules of the page whose rows cannot be read. */
@@ -1380,7 +1388,7 @@ export interface Routes {
   /** Acknowledges events: they are not read or delivered again. */
   'POST /v1/events/ack': { query: undefined; body: AcknowledgeEvents; answer: Acknowledged };
   /** Lists invocations, newest first. */
-  'GET /v1/invocations': { query: { module?: string | undefined; function?: string | undefined; state?: string | undefined; stuck?: boolean | undefined; error?: string | undefined; prefix?: string | undefined; label?: string | undefined; parent?: string | undefined; roots?: boolean | undefined; sinceAtMs?: number | undefined; untilAtMs?: number | undefined; counts?: boolean | undefined; after?: string | undefined; limit?: number | undefined }; body: undefined; answer: InvocationPage };
+  'GET /v1/invocations': { query: { module?: string | undefined; function?: string | undefined; state?: string | undefined; stuck?: boolean | undefined; error?: string | undefined; prefix?: string | undefined; label?: string | undefined; parent?: string | undefined; roots?: boolean | undefined; sinceAtMs?: number | undefined; untilAtMs?: number | undefined; counts?: boolean | undefined; partial?: boolean | undefined; after?: string | undefined; limit?: number | undefined }; body: undefined; answer: InvocationPage };
   /**
    * Starts an invocation. The same id again with the same target and input returns the first
    * execution; with others it is refused (409 `key-reused`).
@@ -1468,7 +1476,7 @@ export interface Routes {
   /** Downloads the component of a module as it was uploaded. */
   'GET /v1/modules/{module}/component': { query: undefined; body: undefined; answer: Uint8Array };
   /** Lists objects with state or with a retained invocation, by name. */
-  'GET /v1/objects': { query: { prefix?: string | undefined; after?: string | undefined; limit?: number | undefined }; body: undefined; answer: ObjectList };
+  'GET /v1/objects': { query: { prefix?: string | undefined; partial?: boolean | undefined; after?: string | undefined; limit?: number | undefined }; body: undefined; answer: ObjectList };
   /**
    * Reads an object: its state, and the holder of its turn. An object that was never written has no
    * state.
@@ -1494,7 +1502,7 @@ export interface Routes {
   /** Rejects a promise of an object with a failure, or with any JSON value. */
   'POST /v1/objects/{module}/{object}/{key}/promises/{name}/reject': { query: undefined; body: RejectPromise; answer: ObjectPromiseView };
   /** Lists promises by id, those of invocations and all others. */
-  'GET /v1/promises': { query: { state?: string | undefined; external?: boolean | undefined; signals?: boolean | undefined; prefix?: string | undefined; tags?: string | undefined; after?: string | undefined; limit?: number | undefined }; body: undefined; answer: PromisePage };
+  'GET /v1/promises': { query: { state?: string | undefined; external?: boolean | undefined; signals?: boolean | undefined; prefix?: string | undefined; tags?: string | undefined; partial?: boolean | undefined; after?: string | undefined; limit?: number | undefined }; body: undefined; answer: PromisePage };
   /**
    * Creates a promise. The same id again with the same parameter and target returns the first
    * promise, unchanged; with others it is refused (409 `key-reused`).
@@ -1513,7 +1521,7 @@ export interface Routes {
   /** Settles a promise as cancelled. */
   'POST /v1/promises/{id}/cancel': { query: undefined; body: undefined; answer: PromiseView };
   /** Lists schedules, by id. */
-  'GET /v1/schedules': { query: { prefix?: string | undefined; label?: string | undefined; after?: string | undefined; limit?: number | undefined }; body: undefined; answer: ScheduleList };
+  'GET /v1/schedules': { query: { prefix?: string | undefined; label?: string | undefined; partial?: boolean | undefined; after?: string | undefined; limit?: number | undefined }; body: undefined; answer: ScheduleList };
   /**
    * Creates a schedule. The same id again with the same schedule returns the first one, unchanged;
    * with another schedule it is refused (409 `key-reused`).

@@ -854,6 +854,8 @@ class InvocationPage(TypedDict):
     """Number of invocations in each state, if requested."""
     items: list[InvocationSummary]
     """The invocations."""
+    missing: NotRequired[list[str]]
+    """Addresses of the databases that do not answer, whose rows are left out (`partial`)."""
     next: NotRequired[str]
     """The `after` of the next page; absent on the last page."""
     unreadable: NotRequired[list[UnreadableRow]]
@@ -941,6 +943,8 @@ class ObjectList(TypedDict):
 
     items: list[ObjectItem]
     """The objects with state or with a retained invocation."""
+    missing: NotRequired[list[str]]
+    """Addresses of the databases that do not answer, whose rows are left out (`partial`)."""
     next: NotRequired[str]
     """The `after` of the next page; absent on the last page."""
 
@@ -1063,6 +1067,8 @@ class PromisePage(TypedDict):
 
     items: list[PromiseSummary]
     """The promises."""
+    missing: NotRequired[list[str]]
+    """Addresses of the databases that do not answer, whose rows are left out (`partial`)."""
     next: NotRequired[str]
     """The `after` of the next page; absent on the last page."""
     unreadable: NotRequired[list[UnreadableRow]]
@@ -1234,6 +1240,8 @@ class ScheduleList(TypedDict):
 
     items: list[ScheduleView]
     """The schedules."""
+    missing: NotRequired[list[str]]
+    """Addresses of the databases that do not answer, whose rows are left out (`partial`)."""
     next: NotRequired[str]
     """The `after` of the next page; absent on the last page."""
     unreadable: NotRequired[list[UnreadableRow]]
@@ -1438,7 +1446,7 @@ GET_HEALTH: Route[None, Health] = Route("GET", "/health", ())
 GET_READY: Route[None, Readiness] = Route("GET", "/ready", ())
 GET_EVENTS: Route[None, EventPage] = Route("GET", "/v1/events", ("topic", "cursor", "limit", "wait_ms",))
 POST_EVENTS_ACK: Route[AcknowledgeEvents, Acknowledged] = Route("POST", "/v1/events/ack", ())
-GET_INVOCATIONS: Route[None, InvocationPage] = Route("GET", "/v1/invocations", ("module", "function", "state", "stuck", "error", "prefix", "label", "parent", "roots", "since_at_ms", "until_at_ms", "counts", "after", "limit",))
+GET_INVOCATIONS: Route[None, InvocationPage] = Route("GET", "/v1/invocations", ("module", "function", "state", "stuck", "error", "prefix", "label", "parent", "roots", "since_at_ms", "until_at_ms", "counts", "partial", "after", "limit",))
 POST_INVOCATIONS: Route[StartInvocation, Started] = Route("POST", "/v1/invocations", ())
 GET_INVOCATIONS_ID: Route[None, Invocation] = Route("GET", "/v1/invocations/{id}", ())
 DELETE_INVOCATIONS_ID: Route[None, Removed] = Route("DELETE", "/v1/invocations/{id}", ("cancel", "grace_ms",))
@@ -1463,20 +1471,20 @@ POST_MODULES: Route[bytes, Deployed] = Route("POST", "/v1/modules", ("alias",))
 GET_MODULES_MODULE: Route[None, Module] = Route("GET", "/v1/modules/{module}", ())
 DELETE_MODULES_MODULE: Route[None, Undeployed] = Route("DELETE", "/v1/modules/{module}", ())
 GET_MODULES_MODULE_COMPONENT: Route[None, bytes] = Route("GET", "/v1/modules/{module}/component", ())
-GET_OBJECTS: Route[None, ObjectList] = Route("GET", "/v1/objects", ("prefix", "after", "limit",))
+GET_OBJECTS: Route[None, ObjectList] = Route("GET", "/v1/objects", ("prefix", "partial", "after", "limit",))
 GET_OBJECTS_MODULE_OBJECT_KEY: Route[None, ObjectView] = Route("GET", "/v1/objects/{module}/{object}/{key}", ("name",))
 PATCH_OBJECTS_MODULE_OBJECT_KEY: Route[ChangeState, ObjectView] = Route("PATCH", "/v1/objects/{module}/{object}/{key}", ())
 POST_OBJECTS_MODULE_OBJECT_KEY_FUNCTION: Route[CallObject, Started] = Route("POST", "/v1/objects/{module}/{object}/{key}/{function}", ())
 GET_OBJECTS_MODULE_OBJECT_KEY_PROMISES_NAME: Route[None, ObjectPromiseView] = Route("GET", "/v1/objects/{module}/{object}/{key}/promises/{name}", ())
 POST_OBJECTS_MODULE_OBJECT_KEY_PROMISES_NAME_RESOLVE: Route[ResolvePromise, ObjectPromiseView] = Route("POST", "/v1/objects/{module}/{object}/{key}/promises/{name}/resolve", ())
 POST_OBJECTS_MODULE_OBJECT_KEY_PROMISES_NAME_REJECT: Route[RejectPromise, ObjectPromiseView] = Route("POST", "/v1/objects/{module}/{object}/{key}/promises/{name}/reject", ())
-GET_PROMISES: Route[None, PromisePage] = Route("GET", "/v1/promises", ("state", "external", "signals", "prefix", "tags", "after", "limit",))
+GET_PROMISES: Route[None, PromisePage] = Route("GET", "/v1/promises", ("state", "external", "signals", "prefix", "tags", "partial", "after", "limit",))
 POST_PROMISES: Route[CreatePromise, PromiseCreated] = Route("POST", "/v1/promises", ())
 GET_PROMISES_ID: Route[None, PromiseView] = Route("GET", "/v1/promises/{id}", ())
 POST_PROMISES_ID_RESOLVE: Route[ResolvePromise, PromiseView] = Route("POST", "/v1/promises/{id}/resolve", ())
 POST_PROMISES_ID_REJECT: Route[RejectPromise, PromiseView] = Route("POST", "/v1/promises/{id}/reject", ())
 POST_PROMISES_ID_CANCEL: Route[None, PromiseView] = Route("POST", "/v1/promises/{id}/cancel", ())
-GET_SCHEDULES: Route[None, ScheduleList] = Route("GET", "/v1/schedules", ("prefix", "label", "after", "limit",))
+GET_SCHEDULES: Route[None, ScheduleList] = Route("GET", "/v1/schedules", ("prefix", "label", "partial", "after", "limit",))
 POST_SCHEDULES: Route[CreateSchedule, ScheduleCreated] = Route("POST", "/v1/schedules", ())
 GET_SCHEDULES_ID: Route[None, ScheduleView] = Route("GET", "/v1/schedules/{id}", ())
 DELETE_SCHEDULES_ID: Route[None, Accepted] = Route("DELETE", "/v1/schedules/{id}", ())
