@@ -143,8 +143,20 @@ impl StoreOptions {
     /// # Errors
     /// The reason that it cannot be opened.
     pub(super) async fn sharded(&self) -> Result<Arc<ShardedStore>, CliError> {
+        sharded(self.several()?).await
+    }
+
+    /// Like [`sharded`](Self::sharded), without the databases that do not answer.
+    pub(super) async fn sharded_present(&self) -> Result<Arc<ShardedStore>, CliError> {
+        let mut configs = self.several()?;
+        configs.iter_mut().for_each(|config| config.may_be_late = true);
+        sharded(configs).await
+    }
+
+    /// The databases of a store of several.
+    fn several(&self) -> Result<Vec<PostgresConfig>, CliError> {
         match self.place()? {
-            StoreLocation::Sharded(configs) => sharded(configs).await,
+            StoreLocation::Sharded(configs) => Ok(configs),
             StoreLocation::Sqlite(_) | StoreLocation::Postgres(_) => Err(CliError::Usage(
                 "only a store in several databases has shards: name each of them with --store postgres://USER@HOST/DATABASE"
                     .to_owned(),

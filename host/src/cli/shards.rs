@@ -160,8 +160,8 @@ impl ShardsArgs {
 
 impl StatusArgs {
     async fn run(self, console: &mut Console) -> Result<Exit, CliError> {
-        let store = self.place.sharded().await?;
-        let (map, addresses) = (store.shards(), store.addresses());
+        let store = self.place.sharded_present().await?;
+        let (map, addresses, missing) = (store.shards(), store.addresses(), store.missing());
         let in_doubt = store.oldest_in_doubt().await;
         store.close().await;
         let of = |(place, address): (usize, String)| {
@@ -180,6 +180,7 @@ impl StatusArgs {
                 .document(&json!({
                     "epoch": map.epoch,
                     "databases": databases.iter().map(database).collect::<Vec<_>>(),
+                    "missing": missing,
                     "moving": moving,
                     "in_doubt_ms": in_doubt.map(|age| age.0),
                 }))
@@ -191,6 +192,9 @@ impl StatusArgs {
             .column(TextColumn::number("SHARDS"), |of| of.shards.len())
             .column(TextColumn::text(""), |of| ranges(&of.shards));
         console.table(&table.rows(&databases))?;
+        for address in missing {
+            console.warn(&format!("{address} does not answer"));
+        }
         if let Some(moves) = &map.moving {
             let state = if moves.is_halted { "is halted and" } else { "" };
             console.line(format!(

@@ -18,6 +18,7 @@ use segno_core::{
     time::Millis,
 };
 use segno_env::{Clock as _, Runtime as _, SystemRuntime};
+use sqlx::{Connection as _, Executor as _, PgConnection};
 use throwaway_postgres::Database;
 
 use super::{
@@ -180,6 +181,42 @@ async fn a_host_with_an_old_map_obeys_a_new_limit() {
     for store in [one, two, again] {
         store.close().await;
     }
+}
+
+/// A transaction that began before the shard was halted, and is prepared while it is waited for, is
+/// moved with the shard.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_waits_for_what_is_prepared_in_the_meantime() {
+    let Some(databases) = databases(2) else { return };
+    let (clock, engine) = (HandClock::new(), Config::default());
+    let store = sharded(&databases, &clock, &engine).await.expect("it opens");
+    deploy(&*store).await;
+    let map = store.shards();
+    let functions = (0..).map(|n| LimitName::of("shop", &format!("f{n}")));
+    let mut here = functions.into_iter().filter(|name| map.limit(name) == 0);
+    let name = here.next().expect("one of them");
+    let total = AdmissionBounds { concurrency: Some(1), ..AdmissionBounds::default() };
+    let rule = Some(AdmissionRule { total, ..AdmissionRule::default() });
+    let set = Command::LimitSet { name: name.clone(), rule };
+    store.execute(vec![set]).await.expect("it is set");
+
+    let mut older = PgConnection::connect(&databases[0].url()).await.expect("a connection");
+    older.execute("BEGIN; UPDATE limits SET joined = joined + 5").await.expect("it is open");
+    let moving = store.move_shard(map.shard(name.as_str()) as u16, 1);
+    let preparing = async {
+        while !store.shards().moving.is_some_and(|moves| moves.is_halted) {
+            SystemRuntime.sleep(Millis(20)).await;
+        }
+        for statement in ["PREPARE TRANSACTION 'two phases'", "COMMIT PREPARED 'two phases'"] {
+            SystemRuntime.sleep(Millis(300)).await;
+            older.execute(statement).await.expect("it goes on");
+        }
+    };
+    let (moved, ()) = tokio::join!(moving, preparing);
+    moved.expect("it moves");
+    let limit = store.read().limit(&name).await.expect("a read").expect("it has moved");
+    assert_eq!((store.shards().limit(&name), limit.joined), (1, 5));
+    store.close().await;
 }
 
 /// Databases in any order are those of the store, with what it had.

@@ -20,12 +20,11 @@ impl Flow<'_> {
         let mut ids = Vec::new();
         for number in 1..=self.outside.draw(1, 4) {
             let at_ms = i64::try_from(number).unwrap_or_default() * 60_000;
-            let (first, attempts) = self.trigger(at_ms).await?;
-            if attempts == 1 && !first.created {
-                self.complain(&format!("the first request at {at_ms} started nothing: {first:?}"));
-            }
+            // The first answer may be that it was created before: a host sends a command again whose
+            // outcome it does not know. The ledger shows that it runs once.
+            let first = self.trigger(at_ms).await?;
             if self.outside.draw(0, 1) == 0 {
-                let (again, _) = self.trigger(at_ms).await?;
+                let again = self.trigger(at_ms).await?;
                 if again.created || again.id != first.id {
                     self.complain(&format!("{first:?} was started again as {again:?}"));
                 }
@@ -51,15 +50,10 @@ impl Flow<'_> {
         Ok(ends)
     }
 
-    /// Triggers an occurrence. Also returns the number of attempts.
-    async fn trigger(&self, at_ms: i64) -> Result<(Triggered, u32), Hopeless> {
+    /// Triggers an occurrence.
+    async fn trigger(&self, at_ms: i64) -> Result<Triggered, Hopeless> {
         let what = format!("triggering `{}` at {at_ms}", self.id);
-        let mut attempts = 0;
-        let request = async |host: &segno_client::Client| {
-            attempts += 1;
-            host.trigger(&self.id, &Trigger { at_ms: Some(at_ms) }).await
-        };
-        let answer = self.outside.ask(&what, &[], request).await?;
-        Ok((answer, attempts))
+        let trigger = Trigger { at_ms: Some(at_ms) };
+        self.outside.ask(&what, &[], async |host| host.trigger(&self.id, &trigger).await).await
     }
 }

@@ -20,7 +20,7 @@ use segno_core::{
     time::Millis,
 };
 use segno_env::Clock as _;
-use sqlx::{Executor as _, Row as _};
+use sqlx::{Executor as _, PgConnection, Postgres, Row as _, postgres::PgArguments, query::Query};
 
 use self::copy::ShardCopy;
 pub use self::error::ShardMoveError;
@@ -42,13 +42,17 @@ const PAUSE: Millis = Millis(20);
 /// Maximum number of such pauses.
 const PAUSES: u32 = 1_500;
 
-/// Transactions of this role that began before an instant, those that are prepared included.
+/// Transactions of this role that began before an instant, without those that are prepared.
 const OLDER: &str = "
-    SELECT (SELECT count(*) FROM pg_stat_activity
-             WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
-               AND xact_start < $1::timestamptz)
-         + (SELECT count(*) FROM pg_prepared_xacts
-             WHERE database = current_database() AND prepared < $1::timestamptz)";
+    SELECT count(*) FROM pg_stat_activity
+     WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
+       AND xact_start < $1::timestamptz";
+
+/// The transactions that are prepared. It is not known when they began.
+const PREPARED: &str = "SELECT gid FROM pg_prepared_xacts WHERE database = current_database()";
+
+/// Those of these transactions that are still prepared.
+const STILL_PREPARED: &str = "SELECT count(*) FROM pg_prepared_xacts WHERE gid = ANY($1::text[])";
 
 const NOW: &str = "SELECT clock_timestamp()::text";
 
@@ -262,21 +266,37 @@ impl ShardedStore {
             let mut held = connected.map_err(|it| self.failed(database, name, it.source))?;
             let now = held.connection.fetch_one(NOW).await.map_err(failed)?;
             let now: String = now.try_get(0).map_err(failed)?;
-            let mut left = 1;
-            for _ in 0..PAUSES {
-                let older = sqlx::query(OLDER).persistent(false).bind(&now);
-                let row = held.connection.fetch_one(older).await.map_err(failed)?;
-                left = row.try_get::<i64, _>(0).map_err(failed)?;
-                if left == 0 {
-                    break;
-                }
-                self.env.runtime.sleep(PAUSE).await;
-            }
+            let older = || sqlx::query(OLDER).persistent(false).bind(&now);
+            let mut left = self.left(&mut held.connection, older).await.map_err(failed)?;
+            // An older one may have been prepared just now.
+            let prepared = held.connection.fetch_all(PREPARED).await.map_err(failed)?;
+            let prepared: Result<Vec<String>, _> =
+                prepared.iter().map(|row| row.try_get(0)).collect();
+            let prepared = prepared.map_err(failed)?;
+            let still = || sqlx::query(STILL_PREPARED).persistent(false).bind(&prepared);
+            left += self.left(&mut held.connection, still).await.map_err(failed)?;
             if left > 0 {
                 return Err(ShardMoveError::Older(left));
             }
         }
         Ok(())
+    }
+
+    /// Waits until a query counts nothing. Returns the last count.
+    async fn left<'q>(
+        &self,
+        connection: &mut PgConnection,
+        count: impl Fn() -> Query<'q, Postgres, PgArguments>,
+    ) -> Result<i64, sqlx::Error> {
+        let mut left = 1;
+        for _ in 0..PAUSES {
+            left = connection.fetch_one(count()).await?.try_get(0)?;
+            if left == 0 {
+                break;
+            }
+            self.env.runtime.sleep(PAUSE).await;
+        }
+        Ok(left)
     }
 
     /// Copies, compares, removes and writes the map in one transaction over both databases. Returns
