@@ -87,6 +87,10 @@ async fn lists_say_what_they_leave_out(group: &HostGroup, away: &str) {
     let page = client.list(&query).await.expect("a list of the others");
     assert_eq!((page.items.len(), &*page.missing), (10, &[away.to_owned()][..]));
     assert_eq!(page.counts.expect("counts").states["resolved"], 10);
+    // An execution in the other database is seen, without what it may call in this one.
+    let seen = client.invocation(&page.items[0].id).await.expect("it is in the other database");
+    assert_eq!(seen.missing, [away]);
+    assert!(client.modules().await.expect("every database has the modules").modules.len() == 1);
     for list in [&["list"][..], &["schedule", "list"], &["promise", "list"], &["task", "list"]] {
         let mut command = Command::new(SEGNO);
         command.args(list).args(["--server", client.server().as_str()]);

@@ -184,7 +184,7 @@ pub(super) async fn look_at(api: &Api, id: &PromiseId) -> Result<Invocation, Api
         Reply::Refused(refusal) => return Err(refused(id, refusal)),
         other => return Err(unexpected(&other)),
     };
-    let store = api.look().await?;
+    let store = api.look().await?.listing(Some(true));
     let waits = store.read().waits(id).await?;
     let shown = waits.awaits.get(..SHOWN as usize).unwrap_or(&waits.awaits);
     let awaited = store.read().promises(shown).await?;
@@ -199,6 +199,7 @@ pub(super) async fn look_at(api: &Api, id: &PromiseId) -> Result<Invocation, Api
     let limit = behind::limit(&*store, &found.promise, api.host.env.clock.now()).await?;
     let budget = budgets::accounts(&*store, &found.promise).await?;
     let sagas: BTreeSet<String> = facts.iter().map(|(fact, _)| fact.saga.to_string()).collect();
+    let missing = store.left_out();
     drop(store);
     let (promise, task) = (&found.promise, &found.task);
     let spec = &promise.spec;
@@ -233,6 +234,7 @@ pub(super) async fn look_at(api: &Api, id: &PromiseId) -> Result<Invocation, Api
         schedule: spec.tags.get(tags::SCHEDULE).cloned(),
         forked_from: fork::origin(&spec.tags),
         children: children.items.iter().map(view::summary).collect(),
+        missing,
         sagas: sagas.into_iter().collect(),
         labels: view::labels(&spec.tags),
         budget,

@@ -108,7 +108,8 @@ async fn is_missing(api: &Api, seen: &Invocation) -> Result<bool, ApiError> {
 /// following the queue in between.
 async fn holder(api: &Api, id: Option<&str>) -> Result<Option<String>, ApiError> {
     let Some(id) = id.map(PromiseId::from) else { return Ok(None) };
-    let store = api.look().await?;
+    // The object may be in a database that is away.
+    let store = api.look().await?.listing(Some(true));
     let Some(row) = store.read().promise(&id).await? else { return Ok(None) };
     let Some(object) = tags::turn(&row.promise.spec.tags) else { return Ok(None) };
     let filter =

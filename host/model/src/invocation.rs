@@ -393,6 +393,9 @@ pub struct Invocation {
     pub forked_from: Option<ForkedFrom>,
     /// The called invocations, newest first (at most 100).
     pub children: Vec<InvocationSummary>,
+    /// Addresses of databases that do not answer. What it calls and awaits there is left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
     /// Names of its sagas that have or had something to undo; `/sagas` shows them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sagas: Vec<String>,

@@ -13,6 +13,7 @@ use super::{
     console::{BOLD, CYAN, DIM, RED, YELLOW},
     graph::history,
     item_table::ItemTable,
+    pages,
     saga::headline,
     show::{
         self, facts, failure_line, function, plain, plain_lines, short_digest, short_target,
@@ -85,6 +86,7 @@ impl InspectArgs {
             sagas(&client.sagas(&id).await?, console)?;
         }
         children(&invocation, console)?;
+        pages::say_missing(&invocation.missing, console);
         if !streams.is_empty() {
             console.line("")?;
             let head = console.paint(BOLD, "streams");

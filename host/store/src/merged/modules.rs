@@ -77,7 +77,8 @@ impl Modules for MergedReads {
 
     async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
         let mut in_use: BTreeMap<Digest, u64> = BTreeMap::new();
-        let counts = self.all(|member| async move { member.modules().in_use().await }).await?;
+        // Those of a database that is away are not counted.
+        let counts = self.present(|member| async move { member.modules().in_use().await }).await?;
         for (digest, count) in counts.into_iter().flatten() {
             let sum = in_use.entry(digest).or_default();
             *sum = (*sum + count).min(u64::from(COUNTED));

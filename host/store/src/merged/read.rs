@@ -261,7 +261,7 @@ impl Read for MergedReads {
     }
 
     async fn ahead_of(&self, place: &LimitPosition, most: u32) -> Result<u64, StoreError> {
-        let ahead = self.all(|member| async move { member.read().ahead_of(place, most).await });
+        let ahead = self.listed(|member| async move { member.read().ahead_of(place, most).await });
         Ok(ahead.await?.into_iter().sum::<u64>().min(u64::from(most)))
     }
 
@@ -269,7 +269,7 @@ impl Read for MergedReads {
         &self,
         filter: &AdmittedFilter,
     ) -> Result<Vec<(PromiseId, LimitPosition)>, StoreError> {
-        let found = self.all(|member| async move {
+        let found = self.listed(|member| async move {
             let places = member.read().admitted(filter).await?;
             let ids: Vec<PromiseId> = places.iter().map(|(id, _)| id.clone()).collect();
             // A place does not say if its execution is halted.
