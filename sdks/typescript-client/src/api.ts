@@ -430,6 +430,8 @@ export interface Invocation {
   lease?: Lease | undefined;
   /** The limit that applies to the invocation, and why the invocation waits for it, if it does. */
   limit?: BehindLimit | undefined;
+  /** Addresses of databases that do not answer. What it calls and awaits there is left out. */
+  missing?: string[] | undefined;
   /** The digest of the module to which the invocation was pinned at its creation. */
   module?: string | undefined;
   /** The last error, or the reason of a halt. */

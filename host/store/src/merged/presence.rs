@@ -143,7 +143,7 @@ impl DatabasePresence {
 
     /// True if the database does not answer.
     pub(crate) fn is_left_out(&self, database: DatabaseIndex) -> bool {
-        self.states[database].is_late.load(Ordering::Relaxed)
+        self.states.get(database).is_some_and(|state| state.is_late.load(Ordering::Relaxed))
     }
 
     fn patience(&self, database: DatabaseIndex) -> Millis {

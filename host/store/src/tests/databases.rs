@@ -158,11 +158,11 @@ async fn a_host_with_an_old_map_obeys_a_new_limit() {
     };
     let name = LimitName::of("shop", &limited);
     let rule = AdmissionRule {
-        total: AdmissionBounds { concurrency: Some(1), ..AdmissionBounds::default() },
+        per_key: AdmissionBounds { concurrency: Some(1), ..AdmissionBounds::default() },
         ..AdmissionRule::default()
     };
     let set = Command::LimitSet { name: name.clone(), rule: Some(rule) };
-    one.execute(vec![set]).await.expect("it is set");
+    assert_eq!(one.execute(vec![set]).await.expect("a reply"), [Reply::Done]);
     assert!(two.shards().epoch < one.shards().epoch || two.shards().knows_limit(&name));
     for _ in 0..3 {
         two.execute(vec![start(&limited)]).await.expect("a reply");
@@ -195,10 +195,10 @@ async fn a_move_waits_for_what_is_prepared_in_the_meantime() {
     let functions = (0..).map(|n| LimitName::of("shop", &format!("f{n}")));
     let mut here = functions.into_iter().filter(|name| map.limit(name) == 0);
     let name = here.next().expect("one of them");
-    let total = AdmissionBounds { concurrency: Some(1), ..AdmissionBounds::default() };
-    let rule = Some(AdmissionRule { total, ..AdmissionRule::default() });
+    let per_key = AdmissionBounds { concurrency: Some(1), ..AdmissionBounds::default() };
+    let rule = Some(AdmissionRule { per_key, ..AdmissionRule::default() });
     let set = Command::LimitSet { name: name.clone(), rule };
-    store.execute(vec![set]).await.expect("it is set");
+    assert_eq!(store.execute(vec![set]).await.expect("a reply"), [Reply::Done]);
 
     let mut older = PgConnection::connect(&databases[0].url()).await.expect("a connection");
     older.execute("BEGIN; UPDATE limits SET joined = joined + 5").await.expect("it is open");

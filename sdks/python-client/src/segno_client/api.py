@@ -764,6 +764,8 @@ class Invocation(TypedDict):
     """The lease of the worker that executes the invocation."""
     limit: NotRequired[BehindLimit]
     """The limit that applies to the invocation, and why the invocation waits for it, if it does."""
+    missing: NotRequired[list[str]]
+    """Addresses of databases that do not answer. What it calls and awaits there is left out."""
     module: NotRequired[str]
     """The digest of the module to which the invocation was pinned at its creation."""
     note: NotRequired[Note]
