@@ -331,9 +331,7 @@ impl<'a> WriteBatch<'a> {
             return Err(CommitFailure::Halted);
         }
         if database >= self.context.databases.len() {
-            let source = SqlFailure::Unreadable(UNKNOWN_DATABASE.into());
-            let failed = FailedStatement { statement: "connect", source };
-            return Err(DatabaseFailure { database: self.context.home, failed }.into());
+            return Err(self.unknown_database());
         }
         let of = self.context.databases.at(database);
         let is_home = database == self.context.home;
@@ -350,6 +348,13 @@ impl<'a> WriteBatch<'a> {
         Ok(self.parts.len() - 1)
     }
 
+    /// The host was not started with all databases of the map.
+    fn unknown_database(&self) -> CommitFailure {
+        let source = SqlFailure::Unreadable(UNKNOWN_DATABASE.into());
+        let failed = FailedStatement { statement: "connect", source };
+        DatabaseFailure { database: self.context.home, failed }.into()
+    }
+
     /// Writes the decisions that are not written yet.
     async fn write(&mut self) -> Result<(), CommitFailure> {
         if self.delta.is_empty() {
@@ -362,7 +367,11 @@ impl<'a> WriteBatch<'a> {
             .filter(|(name, limit)| limit.is_some() && !self.shards.knows_limit(name));
         let limits: BTreeSet<_> = limits.map(|(name, _)| name.clone()).collect();
         if !limits.is_empty() {
-            return Err(CommitFailure::NewLimits(limits));
+            let is_known = self.shards.database_count() == self.context.databases.len();
+            return Err(match is_known {
+                true => CommitFailure::NewLimits(limits),
+                false => self.unknown_database(),
+            });
         }
         let fresh = std::mem::take(&mut self.fresh);
         let mut is_complete = true;
