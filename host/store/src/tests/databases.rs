@@ -143,7 +143,9 @@ async fn a_host_with_an_old_map_obeys_a_new_limit() {
     let (clock, engine) = (HandClock::new(), Config::default());
     let one = sharded(&databases, &clock, &engine).await.expect("it opens");
     let two = sharded(&databases, &clock, &engine).await.expect("it opens");
+    let model = memory(&clock, &engine);
     deploy(&*one).await;
+    deploy(&*model).await;
     let map = one.shards();
     let functions = (0..).map(|n| format!("f{n}"));
     let mut functions = functions.filter(|f| map.limit(&LimitName::of("shop", f)) == 1);
@@ -162,13 +164,19 @@ async fn a_host_with_an_old_map_obeys_a_new_limit() {
         ..AdmissionRule::default()
     };
     let set = Command::LimitSet { name: name.clone(), rule: Some(rule) };
-    assert_eq!(one.execute(vec![set]).await.expect("a reply"), [Reply::Done]);
+    for host in [&*one as &dyn Store, &*model] {
+        assert_eq!(host.execute(vec![set.clone()]).await.expect("a reply"), [Reply::Done]);
+    }
     assert!(two.shards().epoch < one.shards().epoch || two.shards().knows_limit(&name));
     for _ in 0..3 {
-        two.execute(vec![start(&limited)]).await.expect("a reply");
+        let command = start(&limited);
+        for host in [&*two as &dyn Store, &*model] {
+            host.execute(vec![command.clone()]).await.expect("a reply");
+        }
     }
+    compare_rows(&*model, &*two, "behind a new limit").await;
     let limit = one.read().limit(&name).await.expect("a read").expect("it has a row");
-    assert_eq!((limit.running, limit.waiting), (1, 2));
+    assert_eq!(limit.running + limit.waiting, 3, "all of them are counted");
     assert!(one.shards().knows_limit(&name) && two.shards().knows_limit(&name));
     // A store whose map does not say it yet: the names are those of the rows.
     let opened = ShardMap { limits: None, epoch: map.epoch + 9, ..map };
