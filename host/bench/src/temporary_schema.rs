@@ -69,7 +69,7 @@ impl TemporarySchema {
     }
 
     /// CPU time of the processes of the server so far, in microseconds, without those that have
-    /// ended. `None` if it runs on another machine.
+    /// ended. `None` if it runs on another machine, or does not tell: the figure is then left out.
     pub(super) async fn server_cpu_us(&mut self) -> Option<f64> {
         let rows = self.owner.fetch_all("SELECT pid FROM pg_stat_activity").await.ok()?;
         let pids = rows.iter().filter_map(|row| u32::try_from(row.try_get::<i32, _>(0).ok()?).ok());

@@ -77,6 +77,13 @@ pub async fn each(
 pub(crate) fn is_of_some(store: &dyn Store, error: &StoreError) -> bool {
     match error {
         StoreError::Database { .. } => true,
+        error => is_partly_away(store, error),
+    }
+}
+
+/// True if the error is that of a database of several which is away.
+pub(super) fn is_partly_away(store: &dyn Store, error: &StoreError) -> bool {
+    match error {
         StoreError::Away { .. } => !store.missing().is_empty(),
         _ => false,
     }

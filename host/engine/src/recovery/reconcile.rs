@@ -69,7 +69,7 @@ pub(super) async fn turn(
     let after = round.lock().unwrap_or_else(PoisonError::into_inner).after;
     if after == 0 {
         match call_back_schedules(&host).await {
-            Err(error) if isolate::is_of_some(&*host.store, &error) => {
+            Err(error) if isolate::is_partly_away(&*host.store, &error) => {
                 tracing::debug!(%error, "schedules are looked at in the next round");
             }
             done => done?,
@@ -149,7 +149,7 @@ pub async fn repair_all(
                             steps.push(RepairStep::Unreadable { id: id.clone(), reason });
                         }
                         // It needs a database that is away: the next round looks at it.
-                        Err(error) if isolate::is_of_some(store, &error) => {}
+                        Err(error) if isolate::is_partly_away(store, &error) => {}
                         Err(error) => return Err(error),
                     }
                 }

@@ -165,7 +165,7 @@ impl DatabasePresence {
 
     async fn probe(self, database: DatabaseIndex, member: Arc<dyn Store>) {
         let state = &self.states[database];
-        // Whoever has read without it, can see that it was left out.
+        // A read that was made without the database reports it as left out.
         self.env.runtime.sleep(PROBE_PAUSE).await;
         loop {
             let began = self.env.clock.elapsed();

@@ -95,8 +95,10 @@ pub(super) async fn copy_hosts(
             writing.execute(put).await.map_err(failed)?;
         }
         writing.commit().await.map_err(failed)?;
+        // The rows have been read, however the connection ends.
         let _ = source.close().await;
     }
+    // The copied rows stay, however the connection ends.
     let _ = connection.close().await;
     Ok(())
 }

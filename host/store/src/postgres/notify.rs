@@ -190,8 +190,8 @@ impl Notifier {
         }
     }
 
-    /// Waits until the database has been opened. Returns true if hosts can notify each other there:
-    /// nobody can listen on a session that is lent for a transaction.
+    /// Waits until the database has been opened. Returns true if hosts can notify each other there.
+    /// A session that a pooler lends for a transaction receives no notifications.
     async fn may_notify(&self) -> bool {
         tokio::select! {
             biased;
@@ -408,6 +408,10 @@ mod tests {
         notifications.add(&[Effect::Settled { id: "last".into() }]);
         notifications.set_sent(false);
         notifications.add(&[Effect::Settled { id: "after".into() }]);
-        assert_eq!(notifications.take(), NotifyMessage::default(), "nobody sends them");
+        assert_eq!(
+            notifications.take(),
+            NotifyMessage::default(),
+            "effects without a sender are not gathered"
+        );
     }
 }

@@ -127,7 +127,7 @@ pub async fn turn(
     let ends = page.next.is_none();
     let modules = match ends {
         true => match remove_modules(&host, &retention, now).await {
-            Err(error) if isolate::is_of_some(&*host.store, &error) => {
+            Err(error) if isolate::is_partly_away(&*host.store, &error) => {
                 tracing::debug!(%error, "modules are looked at in the next round");
                 0
             }
@@ -178,7 +178,7 @@ async fn remove(
                 }
                 Reply::Pruned(PruneResult::Kept(RetentionReason::Large)) => {
                     let parts = match large::remove(host, top, *before, state).await {
-                        Err(error) if isolate::is_of_some(&*host.store, &error) => {
+                        Err(error) if isolate::is_partly_away(&*host.store, &error) => {
                             tracing::debug!(root = %top, %error, "the rest of an old tree stays for now");
                             continue;
                         }
